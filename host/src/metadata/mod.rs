@@ -1,0 +1,99 @@
+//! The metadata store: topics with their ids, and policy bindings.
+//!
+//! What lanes need to be correct (epochs, fences, offsets) lives in the lanes' own manifests; metadata says
+//! what exists. Everything hangs on the topic id: a topic deleted and created again is another topic.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+use crate::policy::Kind;
+use crate::store::Version;
+use crate::types::{TimestampMs, TopicId, TopicName};
+
+/// A topic as stored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TopicRecord {
+    /// Its identity.
+    pub id: TopicId,
+    /// Its name.
+    pub name: TopicName,
+    /// Number of partitions, at least 1.
+    pub partitions: u32,
+    /// Number of lanes, between 1 and `partitions`; fixed for ever.
+    pub lanes: u32,
+    /// Settings given for this topic alone, by their names in the settings file; they win over patterns and defaults.
+    #[serde(default)]
+    pub config: BTreeMap<String, String>,
+    /// When it was created.
+    pub created_ms: TimestampMs,
+}
+
+/// Binds a policy to the topics that match a pattern.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Binding {
+    /// Glob over topic names (`*`, `logs-*`); of several that match, the last in the set wins.
+    pub pattern: String,
+    /// Which decision.
+    pub kind: Kind,
+    /// `sha256:` and 64 hex digits of the component, whose bytes lie in the object store under `plugins/`.
+    pub digest: String,
+    /// Where it came from, for people.
+    pub source: String,
+    /// JSON passed to `init`.
+    pub config: serde_json::Value,
+    /// Who bound it.
+    pub by: String,
+    /// When.
+    pub at_ms: TimestampMs,
+}
+
+/// All bindings, in order of precedence (last wins).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BindingSet {
+    /// Counts the changes.
+    pub generation: u64,
+    /// The bindings.
+    pub bindings: Vec<Binding>,
+}
+
+/// A value and the state of the store that it came from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Versioned<T> {
+    /// The value.
+    pub value: T,
+    /// `None`: nothing is stored yet.
+    pub version: Option<Version>,
+}
+
+/// Where topics and bindings live.
+#[async_trait]
+pub trait MetadataStore: Send + Sync + fmt::Debug + 'static {
+    /// Adds a topic; [`AlreadyExists`](crate::ErrorKind::AlreadyExists) if the name is taken, unless by this very id.
+    async fn create_topic(&self, topic: &TopicRecord) -> Result<()>;
+
+    /// The topic of a name.
+    async fn topic(&self, name: &TopicName) -> Result<Option<Versioned<TopicRecord>>>;
+
+    /// All topics, in name order.
+    async fn topics(&self) -> Result<Vec<TopicRecord>>;
+
+    /// Replaces a record on the version that was read; [`AlreadyExists`](crate::ErrorKind::AlreadyExists) if another change came first.
+    async fn update_topic(&self, topic: Versioned<TopicRecord>) -> Result<()>;
+
+    /// Removes the topic if the name still belongs to this id; else [`NotFound`](crate::ErrorKind::NotFound).
+    async fn delete_topic(&self, name: &TopicName, id: TopicId) -> Result<()>;
+
+    /// The bindings; an empty set if none was ever stored.
+    async fn bindings(&self) -> Result<Versioned<BindingSet>>;
+
+    /// Replaces the bindings on the version that was read; [`AlreadyExists`](crate::ErrorKind::AlreadyExists) if another change came first.
+    async fn put_bindings(&self, bindings: Versioned<BindingSet>) -> Result<()>;
+}
+
+/// Shared handle.
+pub type SharedMetadata = Arc<dyn MetadataStore>;

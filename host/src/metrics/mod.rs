@@ -1,0 +1,50 @@
+//! Counters and histograms, in Prometheus' terms. Each part of the host has its own file and struct; the
+//! admin API prints them all. Names start with `tidegate_`, units are in the names.
+
+use prometheus_client::registry::Registry;
+
+mod cache;
+mod lane;
+mod policy;
+mod store;
+
+pub use cache::CacheMetrics;
+pub use lane::LaneMetrics;
+pub use policy::PolicyMetrics;
+pub use store::StoreMetrics;
+
+/// All metrics of a host.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    /// Requests to the object store.
+    pub store: StoreMetrics,
+    /// Appends, flushes, commits.
+    pub lane: LaneMetrics,
+    /// Hits, misses, prefetch and its waste.
+    pub cache: CacheMetrics,
+    /// Decisions, faults, fallbacks.
+    pub policy: PolicyMetrics,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut registry = Registry::with_prefix("tidegate");
+        Self {
+            store: StoreMetrics::register(registry.sub_registry_with_prefix("store")),
+            lane: LaneMetrics::register(registry.sub_registry_with_prefix("lane")),
+            cache: CacheMetrics::register(registry.sub_registry_with_prefix("cache")),
+            policy: PolicyMetrics::register(registry.sub_registry_with_prefix("policy")),
+            registry,
+        }
+    }
+}
+
+impl Metrics {
+    /// The metrics in OpenMetrics text format.
+    pub fn encode(&self) -> String {
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &self.registry).expect("writing to a string does not fail");
+        text
+    }
+}
