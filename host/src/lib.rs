@@ -5,15 +5,15 @@
 //! far to read ahead) come from WebAssembly components that are bound per topic and swapped while traffic
 //! flows. **A policy may cost latency or money, never data.**
 //!
-//! A module imports only from the lines below its own:
+//! A module imports only from the lines below its own, or from what stands left of it on its line:
 //!
 //! ```text
-//! L5  runtime        opens partitions, owns tasks, drains        admin  HTTP API, metrics
-//! L4  log            partition: watermarks, fetch; lane: flush pipeline, commit, fencing, recovery
-//! L3  buffer  read_ahead                                         working state; ask policies
-//! L2  store  metadata  cache  policy::{builtin, guard, wasm}     adapters to S3, memory, wasmtime
-//! L1  codec  record  segment  index  catalog  policy             pure: bytes in, bytes out
-//! L0  types  env  error  config  metrics
+//! L5  runtime  admin                              opens partitions, owns tasks, drains; the HTTP API
+//! L4  log                                         partition: watermarks, fetch; lane: flush, commit, fencing
+//! L3  buffer  read_ahead                          working state; ask policies
+//! L2  store  metadata  cache  policy::*           adapters to S3, memory, wasmtime
+//! L1  codec  policy  record  index  segment  catalog        pure: bytes in, bytes out
+//! L0  error  types  env  config  metrics
 //! ```
 
 pub mod config;

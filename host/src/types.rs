@@ -29,6 +29,48 @@ pub const WINDOW: u64 = 64;
 /// Largest segment object, in bytes.
 pub const MAX_SEGMENT_BYTES: u64 = 256 << 20;
 
+/// The kinds of decision that a policy makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// When to seal a lane's write buffer.
+    Flush,
+    /// How densely to index a slice.
+    Index,
+    /// How far to read ahead of a sequential reader.
+    ReadAhead,
+}
+
+impl Kind {
+    /// All kinds.
+    pub const ALL: [Kind; 3] = [Kind::Flush, Kind::Index, Kind::ReadAhead];
+
+    /// `flush`, `index` or `read-ahead`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Kind::Flush => "flush",
+            Kind::Index => "index",
+            Kind::ReadAhead => "read-ahead",
+        }
+    }
+}
+
+impl std::fmt::Display for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl std::str::FromStr for Kind {
+    type Err = Error;
+    fn from_str(s: &str) -> Result<Self, Self::Err> {
+        Kind::ALL
+            .into_iter()
+            .find(|k| k.as_str() == s)
+            .ok_or_else(|| Error::new(ErrorKind::InvalidInput, format!("unknown policy kind {s:?}: expected flush, index or read-ahead")))
+    }
+}
+
 /// Identity of a topic. A topic deleted and created again has another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TopicId(pub Uuid);

@@ -3,7 +3,7 @@
 //! The types mirror `wit/` one to one. The host validates and clamps every answer, acts on it, and answers
 //! itself (see [`builtin`]) where a plugin cannot.
 
-use serde::{Deserialize, Serialize};
+pub use crate::types::Kind;
 
 pub mod builtin;
 pub mod guard;
@@ -11,47 +11,6 @@ pub mod wasm;
 
 /// Leaves a bound out of an answer.
 pub const UNBOUNDED: u64 = u64::MAX;
-
-/// The kinds of decision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// When to seal a lane's write buffer.
-    Flush,
-    /// How densely to index a slice.
-    Index,
-    /// How far to read ahead of a sequential reader.
-    ReadAhead,
-}
-
-impl Kind {
-    /// All kinds.
-    pub const ALL: [Kind; 3] = [Kind::Flush, Kind::Index, Kind::ReadAhead];
-
-    /// `flush`, `index` or `read-ahead`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Kind::Flush => "flush",
-            Kind::Index => "index",
-            Kind::ReadAhead => "read-ahead",
-        }
-    }
-}
-
-impl std::fmt::Display for Kind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl std::str::FromStr for Kind {
-    type Err = crate::Error;
-    fn from_str(s: &str) -> Result<Self, Self::Err> {
-        Kind::ALL.into_iter().find(|k| k.as_str() == s).ok_or_else(|| {
-            crate::Error::new(crate::ErrorKind::InvalidInput, format!("unknown policy kind {s:?}: expected flush, index or read-ahead"))
-        })
-    }
-}
 
 /// What does not change while a policy instance lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -211,6 +211,16 @@ impl Storage {
         todo!()
     }
 
+    /// Counters and histograms of this host.
+    pub fn metrics(&self) -> &Arc<crate::metrics::Metrics> {
+        todo!()
+    }
+
+    /// The settings that it was opened with.
+    pub fn settings(&self) -> &Settings {
+        todo!()
+    }
+
     /// The bindings in force.
     pub fn bindings(&self) -> BindingSet {
         todo!()
