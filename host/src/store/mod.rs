@@ -18,6 +18,15 @@ pub use crate::codec::Body;
 use crate::error::{Error, ErrorKind};
 use crate::types::TimestampMs;
 
+pub mod conformance;
+mod key;
+mod local;
+mod memory;
+
+pub use key::{MAX_KEY_BYTES, MAX_OBJECT_BYTES};
+pub use local::LocalStore;
+pub use memory::{Conditions, Damage, Effect, Fault, Gate, MemoryStore, Reply, Request, RequestRecord, Script};
+
 /// Identifies one state of an object (S3: its ETag). Opaque; compared for equality only.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Version(pub Arc<str>);
@@ -36,9 +45,9 @@ pub enum PutMode {
 pub enum GetRange {
     /// All of it.
     Full,
-    /// These positions; a range past the end is cut there, one that starts at or past it is an error.
+    /// These positions, at least one; a range past the end is cut there, one that starts at or past it is an error.
     Bounded(Range<u64>),
-    /// The last so many bytes, or all where there are fewer.
+    /// The last so many bytes, at least one, or all where there are fewer.
     Tail(u64),
 }
 
@@ -88,6 +97,33 @@ pub trait ObjectStore: Send + Sync + fmt::Debug + 'static {
     async fn delete(&self, keys: &[String]) -> Result<(), StoreError>;
 }
 
+/// The requests of an [`ObjectStore`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "each is the method of its name")]
+pub enum Operation {
+    Put,
+    Get,
+    Head,
+    List,
+    Delete,
+}
+
+impl Operation {
+    /// All of them.
+    pub const ALL: [Operation; 5] = [Self::Put, Self::Get, Self::Head, Self::List, Self::Delete];
+
+    /// `put`, `get`, `head`, `list` or `delete`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Put => "put",
+            Self::Get => "get",
+            Self::Head => "head",
+            Self::List => "list",
+            Self::Delete => "delete",
+        }
+    }
+}
+
 /// Why a request failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StoreErrorKind {
@@ -120,6 +156,38 @@ impl StoreErrorKind {
     pub fn is_transient(self) -> bool {
         matches!(self, Self::Conflict | Self::Throttled | Self::OutcomeUnknown | Self::Unavailable | Self::Full)
     }
+
+    /// All kinds.
+    pub const ALL: [StoreErrorKind; 11] = [
+        Self::NotFound,
+        Self::AlreadyExists,
+        Self::VersionMismatch,
+        Self::Conflict,
+        Self::Throttled,
+        Self::OutcomeUnknown,
+        Self::Unavailable,
+        Self::Full,
+        Self::Unsupported,
+        Self::Refused,
+        Self::Corrupt,
+    ];
+
+    /// Its name in metrics, such as `already_exists`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NotFound => "not_found",
+            Self::AlreadyExists => "already_exists",
+            Self::VersionMismatch => "version_mismatch",
+            Self::Conflict => "conflict",
+            Self::Throttled => "throttled",
+            Self::OutcomeUnknown => "outcome_unknown",
+            Self::Unavailable => "unavailable",
+            Self::Full => "full",
+            Self::Unsupported => "unsupported",
+            Self::Refused => "refused",
+            Self::Corrupt => "corrupt",
+        }
+    }
 }
 
 /// A failed request to an object store.
@@ -134,6 +202,13 @@ pub struct StoreError {
     pub key: String,
     /// What the store said.
     pub message: String,
+}
+
+impl StoreError {
+    /// A failure of `operation` on `key` (or prefix).
+    pub fn new(kind: StoreErrorKind, operation: Operation, key: &str, message: impl Into<String>) -> Self {
+        Self { kind, operation: operation.as_str(), key: key.to_owned(), message: message.into() }
+    }
 }
 
 impl From<StoreError> for Error {
