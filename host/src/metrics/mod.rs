@@ -10,7 +10,7 @@ mod store;
 
 pub use cache::CacheMetrics;
 pub use lane::LaneMetrics;
-pub use policy::PolicyMetrics;
+pub use policy::{PolicyCounters, PolicyMetrics};
 pub use store::StoreMetrics;
 
 /// All metrics of a host.

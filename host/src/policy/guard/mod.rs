@@ -1,0 +1,190 @@
+//! The guard: makes an answer final.
+//!
+//! It stands between an owner (a lane, a stream) and whatever is bound to its topic. Each call compares the bindings' generation (one
+//! atomic load), asks the instance, clamps the answer; where there is no instance or it fails, the built-in answers this call. Instances
+//! are made in the background: until one of a new binding is ready the old one decides, after a fault the built-in does.
+//!
+//! Invariants: a call never fails; an instance that failed is never asked again; a successful call allocates nothing and takes no lock.
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+use tokio::sync::oneshot::error::TryRecvError;
+
+mod breaker;
+pub mod clamp;
+mod fault;
+mod site;
+
+pub use breaker::BreakerState;
+pub use fault::{Fault, FaultClass, FaultSink, PolicyFault};
+pub(crate) use site::{Bound, Site, SiteFigures};
+
+use super::host::Registry;
+use super::kinds::{Flush, Index, Policy, PolicyKind, ReadAhead};
+use super::types::{Context, FlushDecision, FlushView, IndexSpacing, IndexView, ReadAheadDecision, ReadAheadView};
+use super::{FlushPolicy, IndexPolicy, ReadAheadPolicy};
+
+/// What a background build comes back with.
+pub(crate) type Built<K> = Result<Box<dyn Policy<K>>, Fault>;
+
+struct Live<K> {
+    policy: Box<dyn Policy<K>>,
+    site: Arc<Site>,
+}
+
+struct Pending<K: PolicyKind> {
+    built: oneshot::Receiver<Built<K>>,
+    site: Arc<Site>,
+}
+
+/// See the module.
+pub(crate) struct Guarded<K: PolicyKind> {
+    registry: Arc<Registry>,
+    topic: Arc<str>,
+    context: Context,
+    generation: u64,
+    /// What is bound now; `live` may still be of an earlier binding.
+    site: Option<Arc<Site>>,
+    live: Option<Live<K>>,
+    pending: Option<Pending<K>>,
+    /// Something is bound that `live` is not an instance of.
+    wanting: bool,
+}
+
+impl<K: PolicyKind> Guarded<K> {
+    pub(crate) fn new(registry: Arc<Registry>, topic: &str, context: &Context) -> Self {
+        let (topic, context) = (topic.into(), *context);
+        let mut guarded = Self { registry, topic, context, generation: 0, site: None, live: None, pending: None, wanting: false };
+        guarded.follow_bindings();
+        guarded
+    }
+
+    fn decide(&mut self, view: &K::View) -> K::Answer {
+        self.prepare();
+        let Some(live) = &mut self.live else { return self.built_in(view) };
+        match live.site.call(|| live.policy.decide(view)) {
+            Ok(answer) => {
+                let clamped = K::clamp(&self.context, view, answer);
+                if clamped.clamps > 0 {
+                    live.site.count_clamps(clamped.clamps);
+                }
+                clamped.answer
+            }
+            Err(fault) => {
+                live.site.record(&fault);
+                self.lose();
+                self.built_in(view)
+            }
+        }
+    }
+
+    fn begin_seal(&mut self) {
+        self.prepare();
+        if let Some(live) = &mut self.live {
+            live.policy.begin_seal();
+        }
+    }
+
+    fn built_in(&self, view: &K::View) -> K::Answer {
+        if let Some(site) = &self.site {
+            site.count_fallback();
+        }
+        K::built_in(&self.context, view)
+    }
+
+    /// Follows what happened since the last call.
+    fn prepare(&mut self) {
+        if self.registry.generation() != self.generation {
+            self.follow_bindings();
+        }
+        if self.live.as_ref().is_some_and(|live| live.site.is_tripped()) {
+            self.lose();
+        }
+        if self.wanting {
+            self.seek_instance();
+        }
+    }
+
+    fn follow_bindings(&mut self) {
+        let (generation, site) = self.registry.resolve(K::KIND, &self.topic);
+        self.generation = generation;
+        if same(site.as_ref(), self.site.as_ref()) {
+            return;
+        }
+        self.pending = None;
+        match &site {
+            None => self.live = None,
+            Some(site) => self.wanting = !self.live.as_ref().is_some_and(|live| Arc::ptr_eq(&live.site, site)),
+        }
+        self.wanting &= site.is_some();
+        self.site = site;
+        if self.wanting {
+            self.seek_instance();
+        }
+    }
+
+    /// Drops the instance; whatever is bound gets another.
+    fn lose(&mut self) {
+        self.live = None;
+        self.wanting = self.site.is_some();
+        if self.wanting {
+            self.seek_instance();
+        }
+    }
+
+    /// Takes an instance that is ready, or asks for one if the breaker admits it.
+    fn seek_instance(&mut self) {
+        let Some(site) = &self.site else { return };
+        if self.pending.is_none() && site.admits() {
+            let built = self.registry.build(site.clone(), self.context);
+            self.pending = built.map(|built| Pending { built, site: site.clone() });
+        }
+        let Some(pending) = &mut self.pending else { return };
+        let fault = match pending.built.try_recv() {
+            Err(TryRecvError::Empty) => return,
+            Err(TryRecvError::Closed) => Fault::new(FaultClass::InitTrap, "making an instance failed inside the host; see its log"),
+            Ok(Err(fault)) => fault,
+            Ok(Ok(policy)) => {
+                self.live = Some(Live { policy, site: pending.site.clone() });
+                self.pending = None;
+                self.wanting = false;
+                return;
+            }
+        };
+        pending.site.record(&fault);
+        self.pending = None;
+    }
+}
+
+fn same(a: Option<&Arc<Site>>, b: Option<&Arc<Site>>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+        (None, None) => true,
+        _ => false,
+    }
+}
+
+impl FlushPolicy for Guarded<Flush> {
+    fn decide(&mut self, view: &FlushView) -> FlushDecision {
+        Guarded::decide(self, view)
+    }
+}
+
+impl IndexPolicy for Guarded<Index> {
+    fn begin_seal(&mut self) {
+        Guarded::begin_seal(self);
+    }
+    fn decide(&mut self, view: &IndexView) -> IndexSpacing {
+        Guarded::decide(self, view)
+    }
+}
+
+impl ReadAheadPolicy for Guarded<ReadAhead> {
+    fn decide(&mut self, view: &ReadAheadView) -> ReadAheadDecision {
+        Guarded::decide(self, view)
+    }
+}
+
+#[cfg(test)]
+mod tests;

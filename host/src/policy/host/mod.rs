@@ -1,0 +1,186 @@
+//! [`PolicyHost`]: what is bound to which topic, and where the instances come from.
+//!
+//! A set of bindings is published at once, with a generation; every instance compares it before a call and follows. A binding that did not
+//! change between two sets keeps its counters, its breaker and its instances. Components are checked and compiled, and instances made, on
+//! two threads of their own with bounded queues; neither exists before the first component.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use tokio::sync::oneshot;
+
+mod binding;
+mod status;
+#[cfg(test)]
+mod tests;
+
+pub use binding::ActiveBinding;
+use binding::{Entry, Table};
+pub use status::{BindingStatus, TopicStatus};
+
+use super::guard::{Built, FaultClass, FaultSink, Guarded, Site};
+use super::kinds::{Flush, Index, InitRequest, PolicyKind, ReadAhead};
+use super::types::Context;
+use super::wasm::{LoadError, LoadedPlugin, Loader};
+use super::worker::Worker;
+use super::{FlushPolicy, IndexPolicy, Kind, Policies, ReadAheadPolicy};
+use crate::config::PolicySettings;
+use crate::error::{Error, ErrorKind, Result};
+use crate::metrics::Metrics;
+
+/// Instances waiting to be made; a full queue is asked again at the owner's next call.
+const BUILD_QUEUE: usize = 1_024;
+/// Components waiting to be compiled.
+const COMPILE_QUEUE: usize = 16;
+
+/// Binds policies to topics and makes their instances. Cheap to clone.
+#[derive(Clone)]
+pub struct PolicyHost {
+    registry: Arc<Registry>,
+    loader: Arc<Loader>,
+    compiler: Arc<Worker>,
+}
+
+/// What the guards see of the host.
+pub(crate) struct Registry {
+    table: ArcSwap<Table>,
+    generation: AtomicU64,
+    builder: Worker,
+    inline: bool,
+    metrics: Arc<Metrics>,
+    sink: FaultSink,
+}
+
+impl PolicyHost {
+    /// A host without bindings. `sink` hears of each fault; it is called under a lane's lock and must not block.
+    pub fn new(settings: PolicySettings, metrics: Arc<Metrics>, sink: FaultSink) -> Self {
+        Self::assemble(settings, metrics, sink, false)
+    }
+
+    /// A host that makes its instances in the owner's call rather than in the background: for simulations, which
+    /// must not depend on the pace of a thread.
+    pub fn inline(settings: PolicySettings, metrics: Arc<Metrics>, sink: FaultSink) -> Self {
+        Self::assemble(settings, metrics, sink, true)
+    }
+
+    fn assemble(settings: PolicySettings, metrics: Arc<Metrics>, sink: FaultSink, inline: bool) -> Self {
+        let registry = Registry {
+            table: ArcSwap::default(),
+            generation: AtomicU64::new(0),
+            builder: Worker::new("policy-instances", BUILD_QUEUE),
+            inline,
+            metrics,
+            sink,
+        };
+        let compiler = Worker::new("policy-compiler", COMPILE_QUEUE);
+        Self { registry: Arc::new(registry), loader: Arc::new(Loader::new(settings)), compiler: Arc::new(compiler) }
+    }
+
+    /// Checks a component, compiles it off the data path, instantiates it once and asks it for one dry decision of each kind.
+    /// The same bytes give the same plugin while it is in use. The error's class and message say what is wrong and what to do.
+    pub async fn check_and_load(&self, component: Bytes) -> Result<Arc<LoadedPlugin>, LoadError> {
+        let (done, loaded) = oneshot::channel();
+        let loader = self.loader.clone();
+        let queued = self.compiler.run(move || drop(done.send(loader.load(&component))));
+        if !queued {
+            return Err(LoadError::new(FaultClass::CompileBusy, "too many components wait to be compiled", "try again in a moment"));
+        }
+        let lost = || LoadError::new(FaultClass::CompileFailed, "compiling the component failed inside the host", "see the host's log");
+        loaded.await.unwrap_or_else(|_| Err(lost()))
+    }
+
+    /// Makes an instance of a binding with its real config and drops it: what refuses its config is found before it is bound.
+    /// [`ErrorKind::InvalidInput`] carries the plugin's message.
+    pub async fn try_binding(&self, binding: &ActiveBinding, context: &Context) -> Result<()> {
+        let entry = Entry::new(binding.clone(), 0)?;
+        let bound = entry.bound().map_err(|problem| Error::new(ErrorKind::InvalidInput, problem))?;
+        let (done, tried) = oneshot::channel();
+        let context = *context;
+        let queued = self.registry.builder.run(move || {
+            let request = InitRequest { topic: "(trial)", config: &bound.config, context: &context };
+            let result = match bound.kind {
+                Kind::Flush => Flush::build(bound.source.as_ref(), &request).err(),
+                Kind::Index => Index::build(bound.source.as_ref(), &request).err(),
+                Kind::ReadAhead => ReadAhead::build(bound.source.as_ref(), &request).err(),
+            };
+            drop(done.send(result));
+        });
+        if !queued {
+            return Err(Error::new(ErrorKind::Busy, "too many policy instances wait to be made; try again"));
+        }
+        match tried.await {
+            Ok(None) => Ok(()),
+            Ok(Some(fault)) => Err(Error::new(ErrorKind::InvalidInput, format!("policy {} cannot be bound: {fault}", binding.name()))),
+            Err(_) => Err(Error::new(ErrorKind::Unavailable, "making a policy instance failed inside the host; see its log")),
+        }
+    }
+
+    /// Publishes a whole set, in order of precedence (of several that match a topic, the last wins), and returns its generation.
+    /// [`ErrorKind::InvalidInput`]: a pattern is no glob, or a plugin does not decide that kind; then nothing changes.
+    pub fn set_bindings(&self, bindings: Vec<ActiveBinding>) -> Result<u64> {
+        self.registry.publish(bindings)
+    }
+
+    /// Each binding with its figures, in order of precedence.
+    pub fn status(&self) -> Vec<BindingStatus> {
+        self.registry.table.load().entries.iter().map(|entry| entry.status()).collect()
+    }
+
+    /// The position in [`status`](Self::status) of the binding that decides for a topic; `None`: the built-in does.
+    pub fn in_force(&self, kind: Kind, topic: &str) -> Option<usize> {
+        self.registry.table.load().position(kind, topic)
+    }
+}
+
+impl Policies for PolicyHost {
+    fn flush(&self, topic: &str, context: &Context) -> Box<dyn FlushPolicy> {
+        Box::new(Guarded::<Flush>::new(self.registry.clone(), topic, context))
+    }
+    fn index(&self, topic: &str, context: &Context) -> Box<dyn IndexPolicy> {
+        Box::new(Guarded::<Index>::new(self.registry.clone(), topic, context))
+    }
+    fn read_ahead(&self, topic: &str, context: &Context) -> Box<dyn ReadAheadPolicy> {
+        Box::new(Guarded::<ReadAhead>::new(self.registry.clone(), topic, context))
+    }
+}
+
+impl Registry {
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// The bindings' generation, and what is bound to a topic.
+    pub(crate) fn resolve(&self, kind: Kind, topic: &Arc<str>) -> (u64, Option<Arc<Site>>) {
+        let table = self.table.load();
+        let entry = table.position(kind, topic).map(|position| &table.entries[position]);
+        (table.generation, entry.and_then(|entry| entry.site(topic, &self.metrics.policy, &self.sink)))
+    }
+
+    /// Starts to make an instance; `None` if the queue is full.
+    pub(crate) fn build<K: PolicyKind>(&self, site: Arc<Site>, context: Context) -> Option<oneshot::Receiver<Built<K>>> {
+        let (done, built) = oneshot::channel();
+        let make = move || {
+            let request = InitRequest { topic: &site.topic, config: &site.bound.config, context: &context };
+            drop(done.send(K::build(site.bound.source.as_ref(), &request)));
+        };
+        if self.inline {
+            make();
+            return Some(built);
+        }
+        self.builder.run(make).then_some(built)
+    }
+
+    fn publish(&self, bindings: Vec<ActiveBinding>) -> Result<u64> {
+        let old = self.table.load_full();
+        let generation = old.generation + 1;
+        let table = Arc::new(Table::new(bindings, generation, &old)?);
+        let seen = self.table.compare_and_swap(&old, table);
+        if !Arc::ptr_eq(&seen, &old) {
+            return Err(Error::new(ErrorKind::Busy, "the bindings changed at the same time; try again"));
+        }
+        self.generation.fetch_max(generation, Ordering::Release);
+        Ok(generation)
+    }
+}
