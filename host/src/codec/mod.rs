@@ -1,8 +1,24 @@
-//! Bytes in chunks, and bounded big-endian reading and writing: shared by every format.
+//! What every format shares: bytes in chunks, bounded big-endian reading, writing, checksum arithmetic.
+//!
+//! Whatever is read here came from a network, a disk or a store, so nothing in it is trusted: a [`Reader`]
+//! never reads past its end, and a count is checked against the bytes that remain before anything is
+//! allocated for it. Multi-byte integers are big-endian, checksums are CRC-32 (IEEE) unless a format says otherwise.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
+
+mod checksum;
+mod error;
+mod reader;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+pub use checksum::{crc32_combine, crc32_of_rest};
+pub use error::{FormatError, FormatErrorKind};
+pub use reader::Reader;
+pub use writer::Writer;
 
 /// The bytes of an object to be written: shared chunks, never joined, and their checksum, never recomputed.
 #[derive(Clone, Debug)]
