@@ -4,32 +4,28 @@
 //! Source of the format: the Kafka protocol guide, "Record Batch". A batch is a 61-byte header and records,
 //! perhaps compressed; its CRC-32C covers everything from the attributes on, so base offset and leader epoch
 //! may be patched without touching it.
+//!
+//! Compressed records are never decoded on the write path: there only the header speaks for them. Reading
+//! them back decodes up to a limit that the caller states, whatever the bytes claim.
 
 use bytes::{Bytes, BytesMut};
 
-use crate::types::{Epoch, Offset, TimestampMs};
+use crate::types::Offset;
 
-/// Bytes before the first record.
-pub const BATCH_HEADER_LEN: usize = 61;
+mod assign;
+mod compression;
+mod header;
+mod records;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+#[cfg(test)]
+mod tests;
+mod validate;
 
-/// The header of one record batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names are those of the protocol guide")]
-pub struct BatchHeader {
-    pub base_offset: Offset,
-    /// Whole size in bytes, the first 12 included.
-    pub size: u32,
-    pub leader_epoch: i32,
-    pub crc: u32,
-    pub attributes: u16,
-    pub last_offset_delta: i32,
-    pub base_timestamp: TimestampMs,
-    pub max_timestamp: TimestampMs,
-    pub producer_id: i64,
-    pub producer_epoch: i16,
-    pub base_sequence: i32,
-    pub record_count: i32,
-}
+pub use compression::Compression;
+pub use header::{BATCH_HEADER_LEN, BatchHeader};
+pub use records::{DECODE_LIMIT_BYTES, Record, Records, batches, find_timestamp, records};
+pub use validate::check_crc;
 
 /// Why a record set was refused. Nothing of it was stored.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -47,6 +43,12 @@ pub enum RecordError {
     TooLarge { position: usize, size: usize, limit: usize },
 }
 
+impl RecordError {
+    fn malformed(position: usize, problem: impl Into<String>) -> Self {
+        Self::Malformed { position, problem: problem.into() }
+    }
+}
+
 /// One batch inside a [`RecordSet`] or [`AppendedSet`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchMeta {
@@ -54,6 +56,13 @@ pub struct BatchMeta {
     pub position: usize,
     /// The header; in an [`AppendedSet`] as patched.
     pub header: BatchHeader,
+}
+
+impl BatchMeta {
+    /// Position behind the batch in the set's bytes.
+    pub fn end(&self) -> usize {
+        self.position + self.header.size as usize
+    }
 }
 
 /// One or more whole, validated batches, without offsets yet. Owns its bytes so that they are patched in place.
@@ -73,14 +82,6 @@ pub struct AppendedSet {
 }
 
 impl RecordSet {
-    /// Checks every batch: length, magic, CRC-32C, last offset delta against the record count, and for
-    /// uncompressed batches the records' own lengths and offset deltas. `max_batch_bytes` bounds each batch.
-    /// Refuses the whole set if anything is wrong.
-    pub fn validate(bytes: BytesMut, max_batch_bytes: usize) -> Result<Self, RecordError> {
-        let _ = (bytes, max_batch_bytes);
-        todo!()
-    }
-
     /// Size in bytes.
     pub fn len(&self) -> usize {
         self.bytes.len()
@@ -93,18 +94,23 @@ impl RecordSet {
 
     /// Records in all batches: the offsets that the set takes.
     pub fn record_count(&self) -> u64 {
-        todo!()
+        self.batches.iter().map(|batch| u64::from(batch.header.record_count.unsigned_abs())).sum()
     }
 
     /// The batches in order.
     pub fn batches(&self) -> &[BatchMeta] {
         &self.batches
     }
+}
 
-    /// Patches base offsets from `base_offset` on and the leader epoch, in place. With `append_time` also the
-    /// timestamps (timestamp type "append time", which changes the CRC).
-    pub fn assign(self, base_offset: Offset, epoch: Epoch, append_time: Option<TimestampMs>) -> AppendedSet {
-        let _ = (base_offset, epoch, append_time);
-        todo!()
+impl AppendedSet {
+    /// Offset of its first record.
+    pub fn base_offset(&self) -> Offset {
+        self.batches.first().expect("an empty set is refused").header.base_offset
+    }
+
+    /// Offset after its last record.
+    pub fn next_offset(&self) -> Offset {
+        self.batches.last().expect("an empty set is refused").header.next_offset()
     }
 }
