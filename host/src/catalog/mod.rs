@@ -3,9 +3,24 @@
 //! The manifest is the root of a tree: it lists pages, each with the offsets that it covers of every
 //! partition, so that a lookup fetches one page a level. A leaf lists the slices of up to 16 segments; a node
 //! lists up to [`FAN_OUT`] pages of the level below.
+//!
+//! Everything is written as differences to the line before in variable-length integers: what a page covers of a
+//! partition takes about ten bytes, so a manifest stays small whatever the length of the log. Every object begins
+//! with magic and version and ends with the CRC-32 of all of it; docs/format.md holds the tables.
 
 use crate::segment::SliceMeta;
-use crate::types::{Epoch, LaneId, Nonce, Offset, PartitionId, Slot, TimestampMs, TopicId};
+use crate::types::{Epoch, Nonce, Offset, PartitionId, Slot, TimestampMs};
+
+mod leaf;
+mod manifest;
+mod page;
+mod producers;
+mod refs;
+#[cfg(test)]
+mod tests;
+
+pub use manifest::{Manifest, PartitionState};
+pub use producers::{ProducerStates, SnapshotRef, decode_snapshot, encode_snapshot};
 
 /// Pages of one level that fold into one of the next.
 pub const FAN_OUT: usize = 64;
@@ -64,42 +79,4 @@ pub enum Page {
     Leaf(Vec<SliceEntry>),
     /// Pages of the level below, in slot order.
     Node(Vec<PageRef>),
-}
-
-/// A partition at the manifest's checkpoint.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PartitionState {
-    /// The partition.
-    pub partition: PartitionId,
-    /// First readable offset.
-    pub log_start: Offset,
-    /// Offset after the last record below the checkpoint.
-    pub next_offset: Offset,
-    /// Bytes of all slices below the checkpoint, trimmed ones included.
-    pub total_bytes: u64,
-}
-
-/// The one object of a lane that is replaced.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Manifest {
-    /// Topic of the lane.
-    pub topic: TopicId,
-    /// The lane.
-    pub lane: LaneId,
-    /// Who wrote this state.
-    pub nonce: Nonce,
-    /// Counts the replacements, whoever made them: with the nonce it tells one's own write from any other.
-    pub counter: u64,
-    /// Epoch of the leader.
-    pub epoch: Epoch,
-    /// The first slot that a walk looks at.
-    pub checkpoint: Slot,
-    /// The topic was deleted: the lane cannot be opened.
-    pub tombstone: bool,
-    /// In partition order; a partition that is not named starts at offset 0.
-    pub partitions: Vec<PartitionState>,
-    /// Slots of all fences of claims, in order. Never pruned.
-    pub fences: Vec<Slot>,
-    /// The pages not folded yet, in slot order (so levels go down).
-    pub pages: Vec<PageRef>,
 }
