@@ -1,0 +1,146 @@
+//! What requests and answers hold: shared with clients of the API.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::TopicSettings;
+use crate::error::ErrorKind;
+use crate::metadata::{Binding, TopicRecord};
+use crate::types::{Kind, Offset, PartitionId, TopicName};
+
+/// Answer to `GET /healthz`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Health {
+    /// `ok`.
+    pub status: String,
+}
+
+/// Answer to `GET /v1/topics`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TopicList {
+    /// In name order.
+    pub topics: Vec<TopicRecord>,
+}
+
+/// Body of `POST /v1/topics`; the answer is a [`TopicRecord`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CreateTopic {
+    /// Its name.
+    pub name: TopicName,
+    /// Partitions; left out: as the settings say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partitions: Option<u32>,
+    /// Lanes; left out: as the settings say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lanes: Option<u32>,
+    /// Settings of this topic alone, by name.
+    #[serde(default)]
+    pub config: BTreeMap<String, String>,
+}
+
+/// Answer to `GET /v1/topics/{name}`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TopicDetail {
+    /// As stored.
+    #[serde(flatten)]
+    pub record: TopicRecord,
+    /// As resolved from defaults, rules and its own config.
+    pub settings: TopicSettings,
+    /// The partitions that this host has open; asking does not open others.
+    pub open_partitions: Vec<OpenPartition>,
+}
+
+/// A partition that this host has open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenPartition {
+    /// The partition.
+    pub partition: PartitionId,
+    /// First readable offset.
+    pub log_start: Offset,
+    /// Offset after the last committed record.
+    pub high_watermark: Offset,
+}
+
+/// Body of `PUT /v1/policies`; the answer is a [`PolicyList`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SetPolicy {
+    /// Glob over topic names, as [`Pattern`](crate::config::Pattern) says.
+    pub pattern: String,
+    /// Which decision.
+    pub kind: Kind,
+    /// The component's bytes, in base64.
+    pub component: String,
+    /// Where it came from, for people.
+    #[serde(default)]
+    pub source: String,
+    /// Passed to its `init`.
+    #[serde(default = "no_config")]
+    pub config: serde_json::Value,
+    /// Who binds it.
+    #[serde(default)]
+    pub by: String,
+}
+
+fn no_config() -> serde_json::Value {
+    serde_json::Value::Object(serde_json::Map::new())
+}
+
+/// Query of `DELETE /v1/policies`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UnsetPolicy {
+    /// The binding's pattern, to the letter.
+    pub pattern: String,
+    /// Which decision.
+    pub kind: Kind,
+    /// Who unbinds it.
+    #[serde(default)]
+    pub by: String,
+}
+
+/// Answer to all of `/v1/policies`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PolicyList {
+    /// Counts the changes of the stored bindings.
+    pub generation: u64,
+    /// The stored bindings, in order of precedence: the last that matches wins.
+    pub bindings: Vec<Binding>,
+    /// Every binding in force on this host, those of the settings file too, with its counters.
+    pub status: Vec<serde_json::Value>,
+}
+
+/// Body of every answer that is no success.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ErrorBody {
+    /// What went wrong.
+    pub error: ErrorDetail,
+}
+
+/// What went wrong.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ErrorDetail {
+    /// What the client can do about it: see [`kind_name`].
+    pub kind: String,
+    /// For a person.
+    pub message: String,
+}
+
+/// The name of an error's kind in answers.
+pub fn kind_name(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::InvalidInput => "invalid_input",
+        ErrorKind::NotFound => "not_found",
+        ErrorKind::AlreadyExists => "already_exists",
+        ErrorKind::OffsetOutOfRange => "offset_out_of_range",
+        ErrorKind::NotLeader => "not_leader",
+        ErrorKind::Unavailable => "unavailable",
+        ErrorKind::Busy => "busy",
+        ErrorKind::OutcomeUnknown => "outcome_unknown",
+        ErrorKind::Corrupt => "corrupt",
+        ErrorKind::Unsupported => "unsupported",
+        ErrorKind::Closed => "closed",
+    }
+}
