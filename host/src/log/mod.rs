@@ -14,6 +14,9 @@ use crate::types::{Epoch, Offset, PartitionId, TimestampMs};
 
 pub mod lane;
 pub mod partition;
+mod topic;
+
+pub use topic::Topic;
 
 /// A run of a partition's records in one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,33 +40,6 @@ pub trait ExtentLookup: Send + Sync {
 
     /// The first extent from `offset` on whose largest timestamp is at least `timestamp`.
     async fn extent_at_time(&self, partition: PartitionId, offset: Offset, timestamp: TimestampMs) -> Result<Option<Extent>>;
-}
-
-/// A topic as its lanes and partitions see it.
-#[derive(Debug)]
-pub struct Topic {
-    /// Its identity.
-    pub id: crate::types::TopicId,
-    /// Its name, for policies, metrics and messages.
-    pub name: crate::types::TopicName,
-    /// Number of partitions.
-    pub partitions: u32,
-    /// Number of lanes.
-    pub lanes: u32,
-    /// Settings as resolved; may change at run time.
-    pub settings: arc_swap::ArcSwap<crate::config::TopicSettings>,
-}
-
-impl Topic {
-    /// The lane that a partition lives in.
-    pub fn lane_of(&self, partition: PartitionId) -> crate::types::LaneId {
-        partition % self.lanes
-    }
-
-    /// The partitions of a lane, ascending.
-    pub fn partitions_of(&self, lane: crate::types::LaneId) -> impl Iterator<Item = PartitionId> + use<> {
-        (lane..self.partitions).step_by(self.lanes as usize)
-    }
 }
 
 /// What all lanes and partitions of a host share.

@@ -1,110 +1,193 @@
 //! A lane: one write buffer, one sequence of segment objects, one leader.
+//!
+//! docs/commit.md is the protocol and binds; the names here are its names. The parts:
+//!
+//! - [`open`] walks the log, fences, claims: the result is a lane that leads.
+//! - [`append`] gives offsets and fills the buffer; it never asks a policy and never waits for the store.
+//! - [`task`] is the one task that drives a lane: asks the flush policy, seals, starts uploads, commits in
+//!   slot order, starts checkpoints. Everything that a lane runs lives in it, so aborting it is a crash.
+//! - [`upload`] puts a segment into its slot, [`checkpoint`] moves the manifest, [`catalog`] finds old extents.
+//! - [`retention`] moves log starts, [`sweep`] deletes what no reader can reach.
+//!
+//! Invariants: a slot's bytes never change; at most [`WINDOW`](crate::types::WINDOW) slots are outstanding; a
+//! segment is acknowledged, and its partitions' high watermarks move, only when all slots before it are
+//! committed; nothing is deleted that the manifest in the store still needs.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::{Notify, Semaphore, watch};
+use tokio::task::AbortHandle;
 
 use super::partition::Partition;
 use super::{Shared, Topic};
-use crate::error::Result;
-use crate::record::RecordSet;
-use crate::types::{Epoch, LaneId, Offset, PartitionId, TimestampMs, TopicLane};
+use crate::env::Instant;
+use crate::error::{Error, ErrorKind, Result};
+use crate::policy::IndexPolicy;
+use crate::types::{Epoch, Nonce, PartitionId, TopicLane};
 
-/// A lane that this host leads, or led until it was fenced or closed.
-pub struct Lane {}
+mod append;
+mod catalog;
+mod checkpoint;
+mod keys;
+mod lifecycle;
+mod manifest;
+mod open;
+mod recent;
+mod retention;
+mod state;
+mod sweep;
+mod task;
+#[cfg(test)]
+mod tests;
+mod ticket;
+mod upload;
+mod view;
+mod walk;
 
-/// The outcome of an append that was taken into the buffer.
-#[derive(Debug)]
-pub struct Appended {
-    /// Offset of its first record.
-    pub base_offset: Offset,
-    /// The append time stamped on it, if its topic keeps append times.
-    pub append_time: Option<TimestampMs>,
-    /// Log start of the partition.
-    pub log_start: Offset,
-    /// Resolves when the batches are committed, or are known to have failed. May be dropped: the append goes on.
-    pub committed: Committed,
+pub use append::Appended;
+use catalog::Catalog;
+use keys::Keys;
+use manifest::StoredManifest;
+use state::{Phase, State};
+pub use ticket::Committed;
+
+/// What the tasks and the handle of a lane share.
+struct Inner {
+    shared: Shared,
+    topic: Arc<Topic>,
+    id: TopicLane,
+    keys: Keys,
+    epoch: Epoch,
+    nonce: Nonce,
+    opened: Instant,
+    partitions: BTreeMap<PartitionId, Arc<Partition>>,
+    state: Mutex<State>,
+    index_policy: Mutex<Box<dyn IndexPolicy>>,
+    catalog: Arc<Catalog>,
+    /// The manifest in the store, as far as known; whoever replaces it holds the lock.
+    manifest: tokio::sync::Mutex<StoredManifest>,
+    sweep: Mutex<sweep::Dead>,
+    uploads: Semaphore,
+    /// Wakes the task: the buffer, the plan or a request has changed.
+    wake: Notify,
+    /// Counts what waiters look for: commits, checkpoints, room in the buffer, the end.
+    progress: watch::Sender<u64>,
 }
 
-/// Waits for a commit; cheap, cancellation-safe.
-#[derive(Debug)]
-pub struct Committed {}
-
-impl Committed {
-    /// `Ok` once the batches are committed and readable. [`NotLeader`](crate::ErrorKind::NotLeader): fenced before;
-    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown): the store has not said, they may still appear.
-    pub async fn wait(self) -> Result<()> {
-        todo!()
+impl Inner {
+    fn advance(&self) {
+        self.progress.send_modify(|count| *count += 1);
     }
+
+    /// Waits until `done` answers something, asked at once and after each progress.
+    async fn wait_until<T>(&self, mut done: impl FnMut(&mut State) -> Option<T>) -> T {
+        let mut progress = self.progress.subscribe();
+        loop {
+            progress.borrow_and_update();
+            if let Some(value) = done(&mut self.state.lock()) {
+                return value;
+            }
+            progress.changed().await.expect("the sender lives as long as this borrow");
+        }
+    }
+
+    /// Ends the lane once: waiters, readers and later callers get `error`.
+    fn end(&self, error: Error) {
+        {
+            let mut state = self.state.lock();
+            if matches!(state.phase, Phase::Ended(_)) {
+                return;
+            }
+            state.end(&error);
+        }
+        self.partitions.values().for_each(|p| p.fail(error.clone()));
+        self.advance();
+    }
+}
+
+/// A lane that this host leads, or led until it was fenced or closed.
+pub struct Lane {
+    inner: Arc<Inner>,
+    task: AbortHandle,
 }
 
 impl Lane {
-    /// Writes the first manifests of all lanes of a new topic. May be repeated.
-    pub async fn create_all(shared: &Shared, topic: &Topic) -> Result<()> {
-        let _ = (shared, topic);
-        todo!()
-    }
-
-    /// Takes the lead of a lane: walks its log, fences what an older leader has in flight, claims the next epoch, and starts its tasks.
-    pub async fn open(shared: Shared, topic: Arc<Topic>, lane: LaneId) -> Result<Arc<Self>> {
-        let _ = (shared, topic, lane);
-        todo!()
-    }
-
-    /// Opens every lane of a deleted topic's, tombstones it and, after the grace period, deletes its objects. May be repeated.
-    pub async fn tombstone(shared: &Shared, topic: Arc<Topic>, lane: LaneId) -> Result<()> {
-        let _ = (shared, topic, lane);
-        todo!()
-    }
-
     /// Which lane this is.
     pub fn id(&self) -> TopicLane {
-        todo!()
+        self.inner.id
     }
 
     /// The epoch under which this host leads it.
     pub fn epoch(&self) -> Epoch {
-        todo!()
+        self.inner.epoch
     }
 
     /// A partition of this lane; [`NotFound`](crate::ErrorKind::NotFound) if it lives in another or does not exist.
     pub fn partition(&self, partition: PartitionId) -> Result<&Arc<Partition>> {
-        let _ = partition;
-        todo!()
-    }
-
-    /// Gives a set offsets and takes it into the buffer; waits for room in the shared memory, at most the append time-out.
-    pub async fn append(&self, partition: PartitionId, set: RecordSet) -> Result<Appended> {
-        let _ = (partition, set);
-        todo!()
-    }
-
-    /// Seals what is buffered and waits until it is committed.
-    pub async fn flush(&self) -> Result<()> {
-        todo!()
-    }
-
-    /// Moves a log start, at most up to the high watermark; durable when this returns. Returns the log start.
-    pub async fn trim(&self, partition: PartitionId, offset: Offset) -> Result<Offset> {
-        let _ = (partition, offset);
-        todo!()
-    }
-
-    /// One round of retention, and of deleting dead segments whose grace is over. The caller sets the interval.
-    pub async fn maintain(&self) -> Result<()> {
-        todo!()
+        self.inner.partitions.get(&partition).ok_or_else(|| {
+            Error::new(ErrorKind::NotFound, format!("no partition {partition} in lane {} of topic {}", self.inner.id.lane, self.inner.topic.name))
+        })
     }
 
     /// Whether it still leads: neither fenced nor closed.
     pub fn leads(&self) -> bool {
-        todo!()
+        matches!(self.inner.state.lock().phase, Phase::Leading)
     }
 
-    /// Stops taking appends, flushes, commits, checkpoints. Idempotent.
+    /// Seals what is buffered and waits until all that was appended before this call is committed.
+    pub async fn flush(&self) -> Result<()> {
+        let newest = {
+            let mut state = self.inner.state.lock();
+            if let Phase::Ended(error) = &state.phase {
+                return Err(error.clone());
+            }
+            state.flush_requested = state.buffer.is_some();
+            let ticket = state.buffer.as_ref().map(|(_, t)| t).or(state.pending.back().map(|p| &p.ticket));
+            ticket.map(|t| t.subscribe())
+        };
+        self.inner.wake.notify_one();
+        match newest {
+            Some(committed) => committed.wait().await,
+            None => Ok(()),
+        }
+    }
+
+    /// Stops taking appends, flushes, commits, checkpoints; readers go on. Idempotent. An upload without outcome keeps it waiting: the
+    /// caller sets the deadline, and then [aborts](Self::abort).
     pub async fn close(&self) -> Result<()> {
-        todo!()
+        {
+            let mut state = self.inner.state.lock();
+            if matches!(state.phase, Phase::Leading) {
+                state.phase = Phase::Draining;
+            }
+            state.flush_requested = state.buffer.is_some();
+        }
+        self.inner.wake.notify_one();
+        let drained = |state: &mut State| match &state.phase {
+            Phase::Ended(error) if error.kind() == ErrorKind::Closed => Some(Ok(())),
+            Phase::Ended(error) => Some(Err(error.clone())),
+            _ if state.is_idle() && state.since_checkpoint == 0 => Some(Ok(())),
+            _ if state.is_idle() => {
+                state.checkpoint_requested = true;
+                self.inner.wake.notify_one();
+                None
+            }
+            _ => None,
+        };
+        self.inner.wait_until(drained).await
     }
 
     /// Drops everything at once, as a crash would; dropping the last handle does the same.
     pub fn abort(&self) {
-        todo!()
+        self.task.abort();
+        self.inner.end(Error::new(ErrorKind::Closed, format!("{} was closed by this host", self.inner.id)));
+    }
+}
+
+impl Drop for Lane {
+    fn drop(&mut self) {
+        self.abort();
     }
 }

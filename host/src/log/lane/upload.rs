@@ -1,0 +1,113 @@
+//! Sealing a buffer and putting it into its slot, until it is committed there or somebody else is.
+//!
+//! The bytes of a slot never change over retries, so whatever the network does, the slot ends up with these
+//! bytes or with another writer's. A slot that is taken is read to tell the two apart.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Inner;
+use super::state::{Sealing, Stored};
+use super::ticket::Ticket;
+use crate::env;
+use crate::error::{Error, ErrorKind};
+use crate::policy::{IndexPolicy, IndexView};
+use crate::record::AppendedSet;
+use crate::segment::{self, HEADER_LEN, Header, Identity, Sealed, SliceInput};
+use crate::store::{Body, GetRange, ObjectStore, PutMode, StoreError, StoreErrorKind};
+use crate::types::{PartitionId, Slot};
+
+/// First pause between two tries of a slot, doubled up to [`MAX_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const MAX_PAUSE: Duration = Duration::from_secs(5);
+
+/// How an upload ended.
+pub(super) enum Outcome {
+    /// The slot holds the segment.
+    Stored(Slot, Stored, Duration),
+    /// The slot holds something of another writer.
+    Fenced(Slot, Identity),
+}
+
+/// Seals a buffer and uploads it for as long as it takes.
+pub(super) async fn seal_and_upload(inner: Arc<Inner>, sealing: Sealing) -> Outcome {
+    let Sealing { slot, ticket, sets, permit } = sealing;
+    let identity = Identity { topic: inner.id.topic, lane: inner.id.lane, slot, epoch: inner.epoch, nonce: inner.nonce };
+    let slices = with_spacing(&mut **inner.index_policy.lock(), sets);
+    let sealed = segment::seal(identity, inner.shared.env.unix_ms(), slices);
+    let started = env::now();
+    match upload(&inner, slot, &sealed, &ticket).await {
+        None => Outcome::Stored(slot, Stored { sealed, permit }, started.elapsed()),
+        Some(other) => Outcome::Fenced(slot, other),
+    }
+}
+
+fn with_spacing(policy: &mut dyn IndexPolicy, sets: std::collections::BTreeMap<PartitionId, Vec<AppendedSet>>) -> Vec<SliceInput> {
+    policy.begin_seal();
+    let slice = |(partition, sets): (PartitionId, Vec<AppendedSet>)| {
+        let spacing = policy.decide(&index_view(&sets));
+        SliceInput { partition, sets, spacing }
+    };
+    sets.into_iter().map(slice).collect()
+}
+
+fn index_view(sets: &[AppendedSet]) -> IndexView {
+    let headers = || sets.iter().flat_map(|s| &s.batches).map(|b| &b.header);
+    let first = headers().map(|h| h.base_timestamp).min().unwrap_or(0);
+    let last = headers().map(|h| h.max_timestamp).max().unwrap_or(0);
+    IndexView {
+        slice_bytes: sets.iter().map(|s| s.bytes.len() as u64).sum(),
+        slice_records: headers().map(|h| h.record_count as u64).sum(),
+        slice_batches: headers().count() as u32,
+        time_span_ms: last.saturating_sub(first).max(0) as u64,
+        ..IndexView::default()
+    }
+}
+
+/// Puts the segment into its slot. `None`: it is there. Else: whose object is there.
+async fn upload(inner: &Inner, slot: Slot, sealed: &Sealed, ticket: &Ticket) -> Option<Identity> {
+    let key = inner.keys.slot(slot);
+    let patience = Duration::from_millis(inner.shared.settings.upload_deadline_ms);
+    let deadline = env::now() + patience;
+    let mut permit = Some(inner.uploads.acquire().await.expect("the semaphore is never closed"));
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let attempt = create_own(&*inner.shared.store, &key, &sealed.body, &sealed.header);
+        let error = match tokio::time::timeout(patience, attempt).await {
+            Ok(Ok(owner)) => return owner,
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => format!("put {key:?}: no answer within {} ms", patience.as_millis()),
+        };
+        inner.shared.metrics.lane.upload_retries.inc();
+        tracing::warn!(lane = %inner.id, slot, error, "segment upload failed; the same bytes are tried again");
+        if env::now() + pause >= deadline && permit.take().is_some() {
+            let message = format!("upload of slot {slot} of {} has no outcome after {} ms", inner.id, patience.as_millis());
+            ticket.decide(Err(Error::new(ErrorKind::OutcomeUnknown, message)));
+        }
+        tokio::time::sleep(inner.shared.env.jittered(pause)).await;
+        pause = (pause * 2).min(MAX_PAUSE);
+    }
+}
+
+/// Creates a log object, or learns whose object is there. `Ok(None)`: it is these bytes.
+pub(super) async fn create_own(store: &dyn ObjectStore, key: &str, body: &Body, header: &Header) -> Result<Option<Identity>, StoreError> {
+    match store.put(key, body.clone(), PutMode::Create).await {
+        Ok(_) => Ok(None),
+        Err(e) if e.kind == StoreErrorKind::AlreadyExists => {
+            let found = read_header(store, key).await?;
+            Ok((found != *header).then_some(found.identity))
+        }
+        Err(e) => Err(e),
+    }
+}
+
+/// The header of a log object.
+pub(super) async fn read_header(store: &dyn ObjectStore, key: &str) -> Result<Header, StoreError> {
+    let object = store.get(key, GetRange::Bounded(0..HEADER_LEN as u64)).await?;
+    Header::decode(&object.bytes).map_err(|e| StoreError {
+        kind: StoreErrorKind::Corrupt,
+        operation: "get",
+        key: key.to_owned(),
+        message: e.to_string(),
+    })
+}
