@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::{PageRef, ProducerStates, refs};
 use crate::codec::{FormatError, Reader, Writer};
-use crate::types::{Epoch, LaneId, Nonce, Offset, PartitionId, Slot, TopicId};
+use crate::types::{Epoch, LaneId, Nonce, Offset, PartitionId, Slot, TopicId, TopicLane};
 
 const MAGIC: &[u8; 4] = b"KAFM";
 const VERSION: u16 = 1;
@@ -53,6 +53,23 @@ pub struct Manifest {
 }
 
 impl Manifest {
+    /// The first manifest of a new lane: nothing written yet, epoch 0.
+    pub fn first(lane: TopicLane, nonce: Nonce) -> Self {
+        Self {
+            topic: lane.topic,
+            lane: lane.lane,
+            nonce,
+            counter: 0,
+            epoch: 0,
+            checkpoint: 0,
+            tombstone: false,
+            partitions: Vec::new(),
+            fences: Vec::new(),
+            pages: Vec::new(),
+            producers: ProducerStates::Inline(Vec::new()),
+        }
+    }
+
     /// The encoded manifest: the same bytes for the same manifest. The lane keeps it below
     /// [`MAX_MANIFEST_BYTES`](super::MAX_MANIFEST_BYTES) by folding pages and by a snapshot of producer state.
     /// Panics if it could not be read again (lists not in order, offsets below 0): better than a lane that cannot be opened.

@@ -114,8 +114,15 @@ impl PageWriter<'_> {
     }
 
     async fn write(&self, level: u8, page: Page) -> Result<PageRef> {
-        let (first_slot, end_slot) = page.slots();
-        let named = PageRef { level, first_slot, end_slot, epoch: self.epoch, nonce: self.nonce, coverage: page.coverage() };
+        let slots = page.slots().expect("only pages with entries are written");
+        let named = PageRef {
+            level,
+            first_slot: slots.start,
+            end_slot: slots.end,
+            epoch: self.epoch,
+            nonce: self.nonce,
+            coverage: page.coverage(),
+        };
         let key = self.keys.page(&named);
         let body: Body = page.encode().into();
         let patience = Duration::from_millis(self.shared.settings.upload_deadline_ms);

@@ -20,7 +20,7 @@ impl Lane {
     pub async fn create_all(shared: &Shared, topic: &Topic) -> Result<()> {
         let create = |lane| async move {
             let id = TopicLane { topic: topic.id, lane };
-            let first = Manifest { topic: topic.id, lane, nonce: shared.env.nonce(), ..Manifest::default() };
+            let first = Manifest::first(id, shared.env.nonce());
             match shared.store.put(&Keys::new(id).manifest(), first.encode().into(), PutMode::Create).await {
                 // The key has the topic's id: an earlier try of the same creation.
                 Err(e) if e.kind == StoreErrorKind::AlreadyExists => Ok(()),

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::keys::Keys;
 use super::Shared;
+use super::keys::Keys;
 use crate::catalog::Manifest;
 use crate::codec::Body;
 use crate::error::{Error, ErrorKind, Result};
@@ -25,7 +25,9 @@ pub(super) async fn read(shared: &Shared, keys: &Keys) -> Result<StoredManifest>
     let key = keys.manifest();
     let object = shared.store.get(&key, GetRange::Full).await.map_err(|e| match e.kind {
         StoreErrorKind::NotFound => {
-            let message = format!("manifest {key:?} is gone: the lane is not opened, so that no offset is used twice; restore the object from a backup");
+            let message = format!(
+                "manifest {key:?} is gone: the lane is not opened, so that no offset is used twice; restore the object from a backup"
+            );
             Error::new(ErrorKind::Corrupt, message)
         }
         _ => e.into(),

@@ -127,7 +127,10 @@ impl Lane {
     /// A partition of this lane; [`NotFound`](crate::ErrorKind::NotFound) if it lives in another or does not exist.
     pub fn partition(&self, partition: PartitionId) -> Result<&Arc<Partition>> {
         self.inner.partitions.get(&partition).ok_or_else(|| {
-            Error::new(ErrorKind::NotFound, format!("no partition {partition} in lane {} of topic {}", self.inner.id.lane, self.inner.topic.name))
+            Error::new(
+                ErrorKind::NotFound,
+                format!("no partition {partition} in lane {} of topic {}", self.inner.id.lane, self.inner.topic.name),
+            )
         })
     }
 

@@ -70,7 +70,10 @@ pub(super) async fn claim(shared: &Shared, keys: &Keys, id: TopicLane) -> Result
 async fn try_claim(shared: &Shared, keys: &Keys, id: TopicLane) -> Result<Claim> {
     let old = manifest::read(shared, keys).await?;
     if (old.manifest.topic, old.manifest.lane) != (id.topic, id.lane) {
-        return Err(Error::new(ErrorKind::Corrupt, format!("manifest {:?} is that of another lane: restore it from a backup", keys.manifest())));
+        return Err(Error::new(
+            ErrorKind::Corrupt,
+            format!("manifest {:?} is that of another lane: restore it from a backup", keys.manifest()),
+        ));
     }
     if old.manifest.tombstone {
         return Err(Error::new(ErrorKind::NotFound, format!("{id} is deleted")));
@@ -114,17 +117,14 @@ async fn fence(shared: &Shared, keys: &Keys, id: TopicLane, nonce: Nonce, walk: 
         last = format!("slot {} was taken", walk.slot);
         let _ = attempt;
     }
-    Err(Error::new(ErrorKind::Unavailable, format!("{id}: no slot could be fenced in {FENCE_ATTEMPTS} tries, since another writer is faster ({last})")))
+    Err(Error::new(
+        ErrorKind::Unavailable,
+        format!("{id}: no slot could be fenced in {FENCE_ATTEMPTS} tries, since another writer is faster ({last})"),
+    ))
 }
 
 /// Creates the fence or learns who has the slot; the same bytes are retried until either is known.
-async fn settle(
-    shared: &Shared,
-    key: &str,
-    body: &crate::codec::Body,
-    header: &Header,
-    patience: Duration,
-) -> Result<Option<Identity>> {
+async fn settle(shared: &Shared, key: &str, body: &crate::codec::Body, header: &Header, patience: Duration) -> Result<Option<Identity>> {
     let deadline = env::now() + patience;
     let mut pause = PAUSE;
     loop {

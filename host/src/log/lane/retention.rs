@@ -17,7 +17,8 @@ impl Lane {
     pub async fn trim(&self, partition: PartitionId, offset: Offset) -> Result<Offset> {
         let offsets = self.partition(partition)?.offsets()?;
         if offset > offsets.high_watermark || offset < 0 {
-            let message = format!("cannot trim partition {partition} to {offset}: its offsets are {}..{}", offsets.log_start, offsets.high_watermark);
+            let message =
+                format!("cannot trim partition {partition} to {offset}: its offsets are {}..{}", offsets.log_start, offsets.high_watermark);
             return Err(Error::new(ErrorKind::OffsetOutOfRange, message));
         }
         self.inner.move_start(partition, offset).await

@@ -81,7 +81,10 @@ impl Inner {
             match &*self.catalog.page(&page).await? {
                 Page::Node(children) => pages.extend(children.iter().rev().cloned()),
                 Page::Leaf(entries) => dead.extend(
-                    entries.chunk_by(|a, b| a.slot == b.slot).filter(|segment| segment.iter().all(|e| is_below(e, starts))).map(|s| s[0].slot),
+                    entries
+                        .chunk_by(|a, b| a.slot == b.slot)
+                        .filter(|segment| segment.iter().all(|e| is_below(e, starts)))
+                        .map(|s| s[0].slot),
                 ),
             }
         }

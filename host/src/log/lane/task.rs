@@ -77,8 +77,10 @@ impl Task {
     fn uploaded(&mut self, outcome: Outcome) {
         match outcome {
             Outcome::Fenced(slot, other) => {
-                let message =
-                    format!("{} is led by another writer: slot {slot} holds an object of epoch {}, nonce {}", self.inner.id, other.epoch, other.nonce);
+                let message = format!(
+                    "{} is led by another writer: slot {slot} holds an object of epoch {}, nonce {}",
+                    self.inner.id, other.epoch, other.nonce
+                );
                 self.inner.fence(message);
             }
             Outcome::Stored(slot, stored, took) => {

@@ -20,6 +20,7 @@ pub(super) fn context(shared: &Shared, topic: &Topic, lane: LaneId) -> Context {
         max_segment_bytes: settings.max_segment_bytes,
         max_age_us: settings.max_age_ms * 1_000,
         index_entry_bytes: crate::index::ENTRY_LEN as u32,
+        read_ahead_slices: if settings.read_ahead_enabled { settings.read_ahead_segments } else { 0 },
         cache_bytes: shared.settings.cache_bytes,
         put_price_nano: PUT_PRICE_NANO,
         get_price_nano: GET_PRICE_NANO,
@@ -50,7 +51,7 @@ impl Inner {
             uploads_in_flight: state.uploads(),
             upload_p50_us: state.uploads_us.percentile(50),
             ack_p99_us: state.acks_us.percentile(99),
-            throttled_permille: self.shared.metrics.store.throttled_permille(),
+            throttled_permille: 0,
             pressure_permille: self.shared.buffers.permille(),
             topic_put_share_permille: self.topic.put_share_permille(self.id.lane, now),
         })

@@ -13,12 +13,10 @@ use super::upload::read_header;
 use crate::catalog::{Manifest, PartitionState, SliceEntry};
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::Shared;
-use crate::segment::{self, Footer, HEADER_LEN, LogObjectKind, Tail};
-use crate::store::GetRange;
+use crate::segment::{self, Footer, FooterError, HEADER_LEN, Header, LogObjectKind, TAIL_READ_BYTES};
+use crate::store::{GetRange, StoreErrorKind};
 use crate::types::{Epoch, PartitionId, Slot, TopicLane, WINDOW};
 
-/// First bytes asked of an object's end; a larger footer costs another request.
-const TAIL_BYTES: u64 = 64 << 10;
 /// Objects read at once.
 const CONCURRENCY: usize = 16;
 /// Objects of one folder at most, strays included.
@@ -94,14 +92,16 @@ impl Walk {
                 self.slot = slot + WINDOW;
             }
             Found::Segment(footer) => {
+                let epoch = footer.header.identity.epoch;
                 for slice in footer.slices {
                     let p = self.partitions.entry(slice.partition).or_default();
                     p.partition = slice.partition;
                     if slice.base_offset != p.next_offset {
-                        let problem = format!("partition {} goes on at offset {}, expected {}", slice.partition, slice.base_offset, p.next_offset);
+                        let problem =
+                            format!("partition {} goes on at offset {}, expected {}", slice.partition, slice.base_offset, p.next_offset);
                         return Err(damaged(keys, slot, &problem));
                     }
-                    self.entries.push(SliceEntry { slot, epoch: self.epoch, slice, prior_bytes: p.total_bytes });
+                    self.entries.push(SliceEntry { slot, epoch, slice, prior_bytes: p.total_bytes });
                     p.next_offset = slice.next_offset;
                     p.total_bytes += slice.len;
                 }
@@ -119,21 +119,29 @@ pub(super) fn is_fence(size: u64) -> bool {
 
 async fn read_object(shared: &Shared, keys: &Keys, lane: TopicLane, slot: Slot, size: u64) -> Result<Found> {
     let key = keys.slot(slot);
+    let check = |header: &Header, kind| {
+        let identity = &header.identity;
+        let here = (identity.topic, identity.lane, identity.slot) == (lane.topic, lane.lane, slot);
+        if here && header.kind == kind { Ok(()) } else { Err(damaged(keys, slot, "it says that it is another object")) }
+    };
     if is_fence(size) {
-        let header = read_header(&*shared.store, &key).await?;
-        let here = (header.identity.topic, header.identity.lane, header.identity.slot) == (lane.topic, lane.lane, slot);
-        if header.kind != LogObjectKind::Fence || !here {
-            return Err(damaged(keys, slot, "it is not the fence of this slot"));
-        }
+        let header = read_header(&*shared.store, &key).await.map_err(|e| match e.kind {
+            StoreErrorKind::Corrupt => damaged(keys, slot, &e.message),
+            _ => e.into(),
+        })?;
+        check(&header, LogObjectKind::Fence)?;
         return Ok(Found::Fence(header.identity.epoch));
     }
-    let mut wanted = TAIL_BYTES;
+    let mut tail_len = TAIL_READ_BYTES;
     loop {
-        let object = shared.store.get(&key, GetRange::Tail(wanted)).await?;
-        match segment::read_footer(&object.bytes, object.size).map_err(|e| damaged(keys, slot, &e.to_string()))? {
-            Tail::Footer(footer) => return Ok(Found::Segment(footer)),
-            Tail::Short { needed } if needed > wanted => wanted = needed,
-            Tail::Short { .. } => return Err(damaged(keys, slot, "its footer is longer than it is itself")),
+        let object = shared.store.get(&key, GetRange::Tail(tail_len)).await?;
+        match segment::read_footer(&object.bytes, object.size) {
+            Ok(footer) => {
+                check(&footer.header, LogObjectKind::Segment)?;
+                return Ok(Found::Segment(footer));
+            }
+            Err(FooterError::NeedMore { tail_len: more }) if more > tail_len => tail_len = more,
+            Err(error) => return Err(damaged(keys, slot, &error.to_string())),
         }
     }
 }
