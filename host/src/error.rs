@@ -61,6 +61,11 @@ impl Error {
     pub fn message(&self) -> &str {
         &self.message
     }
+
+    /// The cause, if it is an `E`: a broker tells apart why a record set was refused.
+    pub fn cause<E: std::error::Error + 'static>(&self) -> Option<&E> {
+        self.source.as_deref()?.downcast_ref()
+    }
 }
 
 impl fmt::Debug for Error {
