@@ -1,0 +1,178 @@
+//! What requests mean: one file for each API.
+//!
+//! Requests that change something are carried out while they are accepted, so that what follows on the same
+//! connection finds it done: appends reach the buffer, topics come and go. What only waits or reads
+//! (commits, fetches, lookups) goes on beside the next requests.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use bytes::{Buf, BytesMut};
+use kafka_protocol::messages::ApiKey;
+use kafka_protocol::protocol::{Decodable, Encodable, HeaderVersion};
+use parking_lot::Mutex;
+use tidegate::Storage;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use self::turns::Turns;
+use crate::config::BrokerSettings;
+use crate::connection::{Accepted, Handler, Outcome};
+use crate::topics::Topics;
+use crate::wire::answer::Answer;
+use crate::wire::header::RequestHeader;
+use crate::wire::reader::Malformed;
+use crate::wire::schema;
+use crate::wire::shape::Shape;
+
+mod create_topics;
+mod delete_topics;
+mod fetch;
+mod list_offsets;
+mod metadata;
+mod produce;
+mod turns;
+mod versions;
+
+/// Partitions looked at side by side for one request, where each may cost a request to the store.
+const LOOKUPS_AT_ONCE: usize = 16;
+
+/// Where a client is told to connect to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Endpoint {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.host, self.port)
+    }
+}
+
+/// What the broker knows of a connection.
+#[derive(Clone)]
+pub(crate) struct Session {
+    /// The advertised address of the listener it came through.
+    endpoint: Endpoint,
+    /// Whose turn it is in fetches with more than fits.
+    turns: Arc<Mutex<Turns>>,
+    /// Ends long waits.
+    stop: CancellationToken,
+}
+
+impl Session {
+    pub(crate) fn new(endpoint: Endpoint, stop: CancellationToken) -> Self {
+        Self { endpoint, turns: Arc::default(), stop }
+    }
+}
+
+/// Serves all APIs.
+pub(crate) struct Service {
+    storage: Storage,
+    topics: Topics,
+    settings: BrokerSettings,
+    /// Bytes of records in answers that are not written yet.
+    fetch_room: Arc<Semaphore>,
+}
+
+/// How a request is to be answered.
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    version: i16,
+    correlation_id: i32,
+}
+
+impl Call {
+    /// The answer; what cannot be encoded closes the connection.
+    fn answer<M: Encodable + HeaderVersion>(self, message: &M) -> Outcome {
+        Self::outcome(Answer::encode(self.correlation_id, self.version, message))
+    }
+
+    fn outcome(answer: Result<Answer, Malformed>) -> Outcome {
+        answer.map_or_else(|error| Outcome::Close(format!("answer not encoded: {error}")), Outcome::Answer)
+    }
+}
+
+/// Checks and decodes a request whose body starts at `body` of its frame.
+fn decode<M: Decodable>(frame: BytesMut, body: usize, version: i16, shape: &'static Shape) -> Result<M, Malformed> {
+    shape.check(&frame[body..], version)?;
+    let mut frame = frame.freeze();
+    frame.advance(body);
+    M::decode(&mut frame, version).map_err(|error| Malformed::Codec(error.to_string()))
+}
+
+impl Service {
+    pub(crate) fn new(storage: Storage, settings: BrokerSettings) -> Self {
+        Self {
+            topics: Topics::new(storage.clone(), settings.auto_create_topics),
+            fetch_room: Arc::new(Semaphore::new(settings.limits.total_fetch_bytes as usize)),
+            storage,
+            settings,
+        }
+    }
+
+    async fn start(self: &Arc<Self>, session: &Session, frame: BytesMut) -> Result<Accepted, Malformed> {
+        let header = RequestHeader::read(&frame)?;
+        let api = match versions::negotiate(header) {
+            Ok(api) => api,
+            Err(outcome) => return Ok(Accepted::Now(outcome)),
+        };
+        let call = Call { version: header.version, correlation_id: header.correlation_id };
+        let body = RequestHeader::body_position(&frame, api.request_header_version(call.version))?;
+        self.dispatch(api, session, call, frame, body).await
+    }
+
+    async fn dispatch(
+        self: &Arc<Self>,
+        api: ApiKey,
+        session: &Session,
+        call: Call,
+        frame: BytesMut,
+        body: usize,
+    ) -> Result<Accepted, Malformed> {
+        let service = self.clone();
+        let session = session.clone();
+        Ok(match api {
+            ApiKey::Produce => return Box::pin(self.produce(call, frame, body)).await,
+            ApiKey::CreateTopics => {
+                let request = decode(frame, body, call.version, &schema::CREATE_TOPICS)?;
+                Accepted::Now(call.answer(&Box::pin(self.create_topics(call.version, request)).await))
+            }
+            ApiKey::DeleteTopics => {
+                let request = decode(frame, body, call.version, &schema::DELETE_TOPICS)?;
+                Accepted::Now(call.answer(&Box::pin(self.delete_topics(call.version, request)).await))
+            }
+            ApiKey::Fetch => {
+                let request = decode(frame, body, call.version, &schema::FETCH)?;
+                later(async move { service.fetch(session, call, request).await })
+            }
+            ApiKey::ListOffsets => {
+                let request = decode(frame, body, call.version, &schema::LIST_OFFSETS)?;
+                later(async move { call.answer(&service.list_offsets(call.version, request).await) })
+            }
+            ApiKey::Metadata => {
+                let request = decode(frame, body, call.version, &schema::METADATA)?;
+                later(async move { call.answer(&service.metadata(session, call.version, request).await) })
+            }
+            _ => {
+                schema::API_VERSIONS.check(&frame[body..], call.version)?;
+                Accepted::Now(call.answer(&versions::response(0)))
+            }
+        })
+    }
+}
+
+fn later(work: impl Future<Output = Outcome> + Send + 'static) -> Accepted {
+    Accepted::Later(Box::pin(work))
+}
+
+impl Handler for Arc<Service> {
+    type Session = Session;
+
+    async fn accept(&self, session: &Session, frame: BytesMut) -> Accepted {
+        let started = self.start(session, frame).await;
+        started.unwrap_or_else(|malformed| Accepted::Now(Outcome::Close(format!("malformed request: {malformed}"))))
+    }
+}

@@ -1,0 +1,160 @@
+//! Settings of the broker: the `[broker]` table of the settings file.
+
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+
+/// Everything that the protocol side takes from its settings file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BrokerSettings {
+    /// This broker's number in the cluster, told to clients.
+    pub node_id: i32,
+    /// The cluster's name, told to clients; some refuse to go on if it changes.
+    pub cluster_id: String,
+    /// Creates a topic with the defaults when a client names one that does not exist.
+    pub auto_create_topics: bool,
+    /// Addresses to listen at; at least one.
+    #[serde(rename = "listener")]
+    pub listeners: Vec<ListenerSettings>,
+    /// Bounds.
+    pub limits: Limits,
+}
+
+impl Default for BrokerSettings {
+    fn default() -> Self {
+        Self {
+            node_id: 0,
+            cluster_id: "tidegate".into(),
+            auto_create_topics: true,
+            listeners: vec![ListenerSettings::default()],
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// One address to listen at.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ListenerSettings {
+    /// Where to listen; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Host name or address that clients of this listener are told to connect to; without it, the address
+    /// listened at, which must then be a definite one.
+    pub advertised_host: Option<String>,
+    /// Port that clients of this listener are told to connect to; without it, the one listened at.
+    pub advertised_port: Option<u16>,
+}
+
+impl Default for ListenerSettings {
+    fn default() -> Self {
+        Self { listen: ([127, 0, 0, 1], 9092).into(), advertised_host: None, advertised_port: None }
+    }
+}
+
+/// Bounds on what clients can make the broker hold.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Largest request, in bytes; a longer one closes its connection.
+    pub request_bytes: u32,
+    /// Connections at once; more are closed as they come.
+    pub connections: u32,
+    /// Requests of one connection that were read and are not answered yet. More: one connection gets more
+    /// commits in flight; less: less waits behind a slow one.
+    pub requests_per_connection: u32,
+    /// Bytes of the requests of one connection that were read and are not in the host's care yet.
+    pub connection_bytes: u32,
+    /// The same over all connections; what has been appended counts against the host's own buffer.
+    pub total_request_bytes: u32,
+    /// Bytes of records in one fetch answer, whatever the client asks for; one batch may be larger.
+    pub fetch_bytes: u32,
+    /// Bytes of records in fetch answers that are not written yet, over all connections. When they are used
+    /// up, fetches wait, and after a second are answered without records.
+    pub total_fetch_bytes: u32,
+    /// Longest wait of a fetch for records, in milliseconds, whatever the client asks for.
+    pub fetch_wait_ms: u32,
+    /// Most partitions of a topic that a client creates.
+    pub partitions_per_topic: u32,
+    /// A connection without a request for so long is closed, in milliseconds.
+    pub idle_ms: u64,
+    /// A connection whose half-sent request, or half-taken answer, does not move for so long is closed, in milliseconds.
+    pub stall_ms: u64,
+    /// How long the requests in progress may take after a stop, in milliseconds.
+    pub stop_ms: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            request_bytes: 100 << 20,
+            connections: 10_000,
+            requests_per_connection: 64,
+            connection_bytes: 128 << 20,
+            total_request_bytes: 512 << 20,
+            fetch_bytes: 55 << 20,
+            total_fetch_bytes: 512 << 20,
+            fetch_wait_ms: 60_000,
+            partitions_per_topic: 10_000,
+            idle_ms: 600_000,
+            stall_ms: 60_000,
+            stop_ms: 10_000,
+        }
+    }
+}
+
+impl BrokerSettings {
+    /// Says what contradicts itself.
+    pub fn check(&self) -> Result<(), String> {
+        let limits = &self.limits;
+        let positive = [
+            ("request_bytes", limits.request_bytes),
+            ("connections", limits.connections),
+            ("requests_per_connection", limits.requests_per_connection),
+            ("fetch_bytes", limits.fetch_bytes),
+            ("total_fetch_bytes", limits.total_fetch_bytes),
+            ("partitions_per_topic", limits.partitions_per_topic),
+        ];
+        if let Some((name, _)) = positive.iter().find(|(_, value)| *value == 0) {
+            return Err(format!("broker.limits.{name} is 0, expected at least 1"));
+        }
+        for (name, value) in [("connection_bytes", limits.connection_bytes), ("total_request_bytes", limits.total_request_bytes)] {
+            if value < limits.request_bytes {
+                let request = limits.request_bytes;
+                return Err(format!("broker.limits.{name} is {value}, less than one request of broker.limits.request_bytes = {request}"));
+            }
+        }
+        if self.listeners.is_empty() {
+            return Err("broker.listener is empty, expected at least one [[broker.listener]] with an address".into());
+        }
+        if self.node_id < 0 {
+            return Err(format!("broker.node_id is {}, expected 0 or more", self.node_id));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_agree_with_each_other() {
+        BrokerSettings::default().check().unwrap();
+    }
+
+    #[test]
+    fn settings_survive_their_file_format() {
+        let settings = BrokerSettings::default();
+        let text = toml::to_string(&settings).unwrap();
+        assert_eq!(toml::from_str::<BrokerSettings>(&text).unwrap(), settings);
+        assert!(toml::from_str::<BrokerSettings>("nodeid = 1").unwrap_err().to_string().contains("nodeid"));
+    }
+
+    #[test]
+    fn a_budget_below_one_request_is_refused() {
+        let limits = Limits { connection_bytes: 10, request_bytes: 11, ..Limits::default() };
+        let problem = BrokerSettings { limits, ..BrokerSettings::default() }.check().unwrap_err();
+        assert!(problem.contains("connection_bytes"), "{problem}");
+    }
+}

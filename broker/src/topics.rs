@@ -1,0 +1,107 @@
+//! Topics as clients name them: by a name that is not trusted, or by id.
+
+use std::collections::BTreeMap;
+
+use kafka_protocol::ResponseError;
+use parking_lot::Mutex;
+use tidegate::metadata::TopicRecord;
+use tidegate::runtime::TopicSpec;
+use tidegate::types::{TopicId, TopicName};
+use tidegate::{Error, ErrorKind, Storage};
+use uuid::Uuid;
+
+use crate::errors;
+
+/// Why a client does not get what it asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) code: ResponseError,
+    pub(crate) message: String,
+}
+
+impl Refusal {
+    pub(crate) fn new(code: ResponseError, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+
+    /// A failure of the host that is not about records.
+    pub(crate) fn of(error: &Error) -> Self {
+        Self::new(errors::of(error.kind()), error.to_string())
+    }
+}
+
+/// Checks a topic's name before it reaches anything else.
+pub(crate) fn checked_name(name: &str) -> Result<TopicName, Refusal> {
+    TopicName::new(name).map_err(|error| Refusal::new(ResponseError::InvalidTopicException, error.to_string()))
+}
+
+/// Finds topics, and creates those that clients only name.
+pub(crate) struct Topics {
+    storage: Storage,
+    auto_create: bool,
+    /// Names by id, of topics that clients asked for by id; replaced as a whole when one is missing.
+    names: Mutex<BTreeMap<Uuid, TopicName>>,
+}
+
+impl Topics {
+    pub(crate) fn new(storage: Storage, auto_create: bool) -> Self {
+        Self { storage, auto_create, names: Mutex::default() }
+    }
+
+    /// The topic of a name; created if it is missing, `may_create` and the settings allow it.
+    pub(crate) async fn by_name(&self, name: &str, may_create: bool) -> Result<TopicRecord, Refusal> {
+        let name = checked_name(name)?;
+        if let Some(topic) = self.find(&name).await? {
+            return Ok(topic);
+        }
+        if !(may_create && self.auto_create) {
+            return Err(unknown(&name));
+        }
+        let spec = TopicSpec { name: name.clone(), partitions: None, lanes: None, config: BTreeMap::new() };
+        match self.storage.create_topic(spec).await {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => self.find(&name).await?.ok_or_else(|| unknown(&name)),
+            created => created.map_err(|error| Refusal::of(&error)),
+        }
+    }
+
+    /// The topic of an id.
+    pub(crate) async fn by_id(&self, id: Uuid) -> Result<TopicRecord, Refusal> {
+        let unknown = || Refusal::new(ResponseError::UnknownTopicId, format!("no topic has the id {id}"));
+        let known = self.names.lock().get(&id).cloned();
+        let name = match known {
+            Some(name) => name,
+            None => self.learn(id).await?.ok_or_else(unknown)?,
+        };
+        self.find(&name).await?.filter(|topic| topic.id == TopicId(id)).ok_or_else(unknown)
+    }
+
+    async fn find(&self, name: &TopicName) -> Result<Option<TopicRecord>, Refusal> {
+        self.storage.topic(name).await.map_err(|error| Refusal::of(&error))
+    }
+
+    async fn learn(&self, id: Uuid) -> Result<Option<TopicName>, Refusal> {
+        let topics = self.storage.topics().await.map_err(|error| Refusal::of(&error))?;
+        let names: BTreeMap<_, _> = topics.into_iter().map(|topic| (topic.id.0, topic.name)).collect();
+        let name = names.get(&id).cloned();
+        *self.names.lock() = names;
+        Ok(name)
+    }
+}
+
+fn unknown(name: &TopicName) -> Refusal {
+    Refusal::new(ResponseError::UnknownTopicOrPartition, format!("topic {name} does not exist"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_no_names_are_refused_as_such() {
+        let long = "x".repeat(250);
+        for name in ["../other/x", "a/../b", "", "a b", "a/b", "a\0b", ".", "..", long.as_str()] {
+            assert_eq!(checked_name(name).unwrap_err().code, ResponseError::InvalidTopicException, "{name:?}");
+        }
+        assert!(checked_name("Az09._-").is_ok());
+    }
+}

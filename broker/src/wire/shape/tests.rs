@@ -1,0 +1,213 @@
+use bytes::{BufMut, Bytes, BytesMut};
+use kafka_protocol::messages::create_topics_request::*;
+use kafka_protocol::messages::delete_topics_request::*;
+use kafka_protocol::messages::fetch_request::*;
+use kafka_protocol::messages::list_offsets_request::*;
+use kafka_protocol::messages::metadata_request::*;
+use kafka_protocol::messages::produce_request::*;
+use kafka_protocol::messages::*;
+use kafka_protocol::protocol::{Decodable, Encodable, StrBytes};
+use proptest::prelude::*;
+use uuid::Uuid;
+
+use super::super::reader::Malformed;
+use super::super::schema;
+use super::{MAX_ELEMENTS, Shape};
+
+/// Decodes and forgets: all that matters is that it neither panics nor fails where it must not.
+type Decode = fn(Bytes, i16) -> anyhow::Result<()>;
+
+fn decode<M: Decodable>(mut body: Bytes, version: i16) -> anyhow::Result<()> {
+    M::decode(&mut body, version)?;
+    Ok(())
+}
+
+const APIS: [(ApiKey, &Shape, Decode); 7] = [
+    (ApiKey::ApiVersions, &schema::API_VERSIONS, decode::<ApiVersionsRequest>),
+    (ApiKey::Metadata, &schema::METADATA, decode::<MetadataRequest>),
+    (ApiKey::Produce, &schema::PRODUCE, decode::<ProduceRequest>),
+    (ApiKey::Fetch, &schema::FETCH, decode::<FetchRequest>),
+    (ApiKey::ListOffsets, &schema::LIST_OFFSETS, decode::<ListOffsetsRequest>),
+    (ApiKey::CreateTopics, &schema::CREATE_TOPICS, decode::<CreateTopicsRequest>),
+    (ApiKey::DeleteTopics, &schema::DELETE_TOPICS, decode::<DeleteTopicsRequest>),
+];
+
+fn text(text: &'static str) -> StrBytes {
+    StrBytes::from_static_str(text)
+}
+
+fn encoded(message: &impl Encodable, version: i16) -> Bytes {
+    let mut bytes = BytesMut::new();
+    message.encode(&mut bytes, version).unwrap();
+    bytes.freeze()
+}
+
+fn fetch(version: i16) -> FetchRequest {
+    let mut partition = FetchPartition::default().with_partition(3).with_fetch_offset(9).with_partition_max_bytes(1 << 20);
+    if version >= 17 {
+        partition = partition.with_replica_directory_id(Uuid::from_u128(5));
+    }
+    if version >= 18 {
+        partition = partition.with_high_watermark(12);
+    }
+    let mut topic = FetchTopic::default().with_partitions(vec![partition.clone(), partition]);
+    let mut forgotten = ForgottenTopic::default().with_partitions(vec![1, 2]);
+    if version >= 13 {
+        (topic, forgotten) = (topic.with_topic_id(Uuid::from_u128(1)), forgotten.with_topic_id(Uuid::from_u128(2)));
+    } else {
+        topic = topic.with_topic(text("topic").into());
+        forgotten = if version >= 7 { forgotten.with_topic(text("old").into()) } else { forgotten };
+    }
+    let mut request = FetchRequest::default().with_max_wait_ms(500).with_min_bytes(1).with_max_bytes(50).with_topics(vec![topic]);
+    if version >= 7 {
+        request = request.with_forgotten_topics_data(vec![forgotten]);
+    }
+    if version >= 12 {
+        request = request.with_cluster_id(Some(text("cluster")));
+    }
+    if version >= 15 {
+        request.with_replica_state(ReplicaState::default().with_replica_id(4.into()).with_replica_epoch(8))
+    } else {
+        request
+    }
+}
+
+fn produce(version: i16) -> ProduceRequest {
+    let partition = |records: &'static [u8]| PartitionProduceData::default().with_index(1).with_records(Some(Bytes::from_static(records)));
+    let topic = TopicProduceData::default().with_partition_data(vec![partition(b"first records"), partition(b""), partition(b"more")]);
+    let topic = if version >= 13 { topic.with_topic_id(Uuid::from_u128(1)) } else { topic.with_name(text("topic").into()) };
+    ProduceRequest::default().with_acks(1).with_topic_data(vec![topic])
+}
+
+fn delete_topics(version: i16) -> DeleteTopicsRequest {
+    if version >= 6 {
+        let named = DeleteTopicState::default().with_name(Some(text("a").into()));
+        let by_id = DeleteTopicState::default().with_name(None).with_topic_id(Uuid::from_u128(9));
+        return DeleteTopicsRequest::default().with_topics(vec![named, by_id]);
+    }
+    DeleteTopicsRequest::default().with_topic_names(vec![text("a").into(), text("b").into()])
+}
+
+fn create_topics() -> CreateTopicsRequest {
+    let config = CreatableTopicConfig::default().with_name(text("retention.ms")).with_value(Some(text("1")));
+    let empty = CreatableTopicConfig::default().with_name(text("x")).with_value(None);
+    let assignment = CreatableReplicaAssignment::default().with_broker_ids(vec![1.into(), 2.into()]);
+    let topic =
+        CreatableTopic::default().with_name(text("topic").into()).with_configs(vec![config, empty]).with_assignments(vec![assignment]);
+    CreateTopicsRequest::default().with_topics(vec![topic.clone(), topic])
+}
+
+/// A request of each kind with something in every array.
+fn body(api: ApiKey, version: i16) -> Bytes {
+    match api {
+        ApiKey::ApiVersions if version < 3 => encoded(&ApiVersionsRequest::default(), version),
+        ApiKey::ApiVersions => {
+            encoded(&ApiVersionsRequest::default().with_client_software_name(text("kcat")).with_client_software_version(text("1")), version)
+        }
+        ApiKey::Metadata => {
+            let topic = MetadataRequestTopic::default().with_name(Some(text("topic").into()));
+            encoded(&MetadataRequest::default().with_topics(Some(vec![topic.clone(), topic])), version)
+        }
+        ApiKey::Produce => encoded(&produce(version), version),
+        ApiKey::Fetch => encoded(&fetch(version), version),
+        ApiKey::ListOffsets => {
+            let partition = ListOffsetsPartition::default().with_partition_index(2).with_timestamp(-1);
+            let topic = ListOffsetsTopic::default().with_name(text("topic").into()).with_partitions(vec![partition.clone(), partition]);
+            encoded(&ListOffsetsRequest::default().with_topics(vec![topic]), version)
+        }
+        ApiKey::CreateTopics => encoded(&create_topics(), version),
+        _ => encoded(&delete_topics(version), version),
+    }
+}
+
+#[test]
+fn every_version_of_every_request_has_its_shape() {
+    for (api, shape, decode) in APIS {
+        let versions = api.valid_versions();
+        for version in versions.min..=versions.max {
+            let body = body(api, version);
+            shape.check(&body, version).unwrap_or_else(|error| panic!("{api:?} {version}: {error}"));
+            for cut in 0..body.len() {
+                assert!(shape.check(&body[..cut], version).is_err(), "{api:?} {version} cut at {cut} of {}", body.len());
+            }
+            decode(body, version).unwrap();
+        }
+    }
+}
+
+#[test]
+fn record_sets_are_found_where_they_are() {
+    for version in 3..=13 {
+        let body = body(ApiKey::Produce, version);
+        let found = schema::PRODUCE.check(&body, version).unwrap();
+        let found: Vec<&[u8]> = found.into_iter().map(|range| &body[range.unwrap()]).collect();
+        assert_eq!(found, [&b"first records"[..], b"", b"more"], "version {version}");
+    }
+}
+
+#[test]
+fn a_claimed_length_is_not_believed() {
+    let mut huge = BytesMut::new();
+    huge.put_i32(i32::MAX);
+    huge.put_bytes(0, 100);
+    assert!(matches!(schema::METADATA.check(&huge, 0), Err(Malformed::Short { .. })));
+    let compact = [&[0xff, 0xff, 0xff, 0xff, 0x0f][..], &[0; 100]].concat();
+    assert!(matches!(schema::METADATA.check(&compact, 9), Err(Malformed::Short { .. })));
+    assert_eq!(schema::METADATA.check(&(-2i32).to_be_bytes(), 0), Err(Malformed::NegativeLength { at: 0, length: -2 }));
+}
+
+#[test]
+fn elements_are_counted() {
+    let mut many = BytesMut::new();
+    let count = MAX_ELEMENTS + 1;
+    many.put_i32(count as i32);
+    many.put_bytes(0, 2 * count);
+    assert!(matches!(schema::METADATA.check(&many, 0), Err(Malformed::TooManyElements { .. })));
+}
+
+/// The codec reads these fields without looking at their size: it would go on elsewhere than the check did.
+#[test]
+fn a_tagged_field_that_lies_about_its_size_is_refused() {
+    let version = 17;
+    let body = body(ApiKey::Fetch, version).to_vec();
+    let id = Uuid::from_u128(5);
+    let at = body.windows(16).position(|window| window == id.as_bytes()).unwrap();
+    let mut lying = body.clone();
+    lying[at - 1] = 2;
+    assert!(schema::FETCH.check(&body, version).is_ok());
+    assert!(schema::FETCH.check(&lying, version).is_err());
+}
+
+proptest! {
+    #[test]
+    fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), api in 0usize..7, version in 0i16..20) {
+        let (api, shape, decode) = APIS[api];
+        let versions = api.valid_versions();
+        let version = version.clamp(versions.min, versions.max);
+        if shape.check(&bytes, version).is_ok() {
+            let _ = decode(bytes.into(), version);
+        }
+    }
+
+    /// Closer to the edge than chance gets: good requests with a few bytes changed.
+    #[test]
+    fn damaged_requests_never_panic(
+        damage in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..5),
+        api in 0usize..7,
+        version in 0i16..20,
+    ) {
+        let (api, shape, decode) = APIS[api];
+        let versions = api.valid_versions();
+        let version = version.clamp(versions.min, versions.max);
+        let mut bytes = body(api, version).to_vec();
+        for (at, byte) in damage {
+            if !bytes.is_empty() {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+            }
+        }
+        if shape.check(&bytes, version).is_ok() {
+            let _ = decode(bytes.into(), version);
+        }
+    }
+}
