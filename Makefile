@@ -1,0 +1,40 @@
+# Everything that a developer and CI run. `make help` lists it.
+
+PROFILE ?= release
+SECONDS ?= 60
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint unit plugins model fuzz deny tools clean
+
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
+
+run: ## build everything, plugins too, and serve on ./data (PROFILE=dev builds faster)
+	@PROFILE=$(PROFILE) scripts/run.sh
+
+test: ## all that CI runs: lint, plugins, every test, the protocol model
+	@scripts/test.sh
+
+lint: ## formatting, clippy and documentation, warnings refused
+	@scripts/lint.sh
+
+unit: ## tests that need no server, no plugin and no network
+	@scripts/unit.sh
+
+plugins: ## build the bundled policies as components into target/plugins
+	@scripts/plugins.sh
+
+model: ## check the commit protocol over every interleaving, and that each rule is needed
+	@scripts/model.sh
+
+fuzz: ## run each fuzz target for SECONDS=60 seconds
+	@scripts/fuzz.sh $(SECONDS)
+
+deny: ## licences, sources and advisories of all dependencies
+	@scripts/deny.sh
+
+tools: ## install what the other targets need: wasm targets, kcat, an S3 server for tests
+	@scripts/setup.sh
+
+clean: ## remove what was built
+	@rm -rf target

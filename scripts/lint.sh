@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Formatting, clippy and documentation; a warning is a failure.
+source "$(dirname "$0")/lib.sh"
+
+say "formatting"
+cargo fmt --all --check
+say "clippy"
+cargo clippy --workspace --all-targets --locked -- -D warnings
+say "documentation"
+RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --document-private-items

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Builds every crate of plugins/ as a component; PROFILE is the profile of the command that does it.
+source "$(dirname "$0")/lib.sh"
+
+profile=${PROFILE:-dev}
+out=${TIDEGATE_PLUGINS:-$target/plugins}
+
+scripts/setup.sh wasm
+cargo build --locked --package tidegate-cli --profile "$profile"
+tidegate=$(binary "$profile")
+mkdir -p "$out"
+for crate in plugins/*/; do
+    "$tidegate" plugin build "$crate" --out "$out"
+done

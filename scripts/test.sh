@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# All that CI runs, the quick checks first. One profile (dev) for everything, so that nothing is built twice.
+source "$(dirname "$0")/lib.sh"
+
+scripts/setup.sh
+scripts/lint.sh
+say "plugins"
+scripts/plugins.sh
+
+# Where the tests find the real parts.
+export TIDEGATE_WEED=${TIDEGATE_WEED:-$cache/seaweedfs-$SEAWEEDFS_VERSION/bin/weed}
+export TIDEGATE_PLUGINS=$target/plugins
+export TIDEGATE_BIN=$(binary dev)
+
+say "tests"
+cargo test --workspace --locked --no-fail-fast
+say "the commit protocol"
+scripts/model.sh
+if command -v cargo-deny >/dev/null || [ -x "$cache/cargo-deny/bin/cargo-deny" ]; then
+    say "licences and sources"
+    scripts/deny.sh licenses bans sources
+fi
+say "all passed"
