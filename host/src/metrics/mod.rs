@@ -3,7 +3,7 @@
 
 use prometheus_client::registry::Registry;
 
-mod cache;
+pub mod cache;
 mod lane;
 mod policy;
 mod store;

@@ -1,0 +1,138 @@
+//! What is cached, in regions that cannot push each other out.
+//!
+//! Frequency alone (TinyLFU) would refuse every freshly flushed chunk once the cache is full of chunks that
+//! were read twice, and recency alone would let one backfill push out the tail. So:
+//!
+//! | region | holds | rule |
+//! |---|---|---|
+//! | tail | what flushes seed | least recently used goes |
+//! | window | what readers have just loaded: a chunk is not downloaded once per small fetch | least recently used goes, on to main if admitted |
+//! | main | what is read again and again | TinyLFU: a scan does not get in |
+//! | layouts | indexes of slices larger than a chunk | least recently used goes |
+//!
+//! A chunk larger than its region is not kept, and nothing goes for it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use moka::notification::RemovalCause;
+use moka::policy::EvictionPolicy;
+use moka::sync::Cache;
+
+use super::chunk::Chunk;
+use super::layout::IndexedSlice;
+
+const TAIL_PERCENT: u64 = 40;
+const WINDOW_PERCENT: u64 = 20;
+const LAYOUTS_PERCENT: u64 = 5;
+
+/// Names a chunk or an index: object and position in it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    pub(super) object: Arc<str>,
+    pub(super) position: u64,
+}
+
+#[derive(Clone)]
+struct Entry {
+    chunk: Chunk,
+    admit: bool,
+}
+
+pub(super) struct Regions {
+    tail: Cache<Key, Entry>,
+    window: Cache<Key, Entry>,
+    main: Cache<Key, Entry>,
+    layouts: Cache<Key, Arc<IndexedSlice>>,
+    capacity: u64,
+    /// Bytes inserted since evictions were last carried out.
+    unsettled: AtomicU64,
+}
+
+fn weigh(_: &Key, entry: &Entry) -> u32 {
+    u32::try_from(entry.chunk.weight()).unwrap_or(u32::MAX)
+}
+
+impl Regions {
+    pub(super) fn new(capacity: u64) -> Self {
+        let share = |percent: u64| capacity * percent / 100;
+        let chunks = |bytes| Cache::builder().max_capacity(bytes).weigher(weigh);
+        let main = chunks(share(100 - TAIL_PERCENT - WINDOW_PERCENT - LAYOUTS_PERCENT)).build();
+        let admitted = main.clone();
+        let window = chunks(share(WINDOW_PERCENT))
+            .eviction_policy(EvictionPolicy::lru())
+            .eviction_listener(move |key: Arc<Key>, entry: Entry, cause| {
+                if cause == RemovalCause::Size && entry.admit {
+                    admitted.insert(Key::clone(&key), entry);
+                }
+            })
+            .build();
+        Self {
+            tail: chunks(share(TAIL_PERCENT)).eviction_policy(EvictionPolicy::lru()).build(),
+            window,
+            main,
+            layouts: Cache::builder()
+                .max_capacity(share(LAYOUTS_PERCENT))
+                .weigher(|_: &Key, slice: &Arc<IndexedSlice>| u32::try_from(slice.weight()).unwrap_or(u32::MAX))
+                .eviction_policy(EvictionPolicy::lru())
+                .build(),
+            capacity,
+            unsettled: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn find(&self, key: &Key) -> Option<Chunk> {
+        let entry = self.tail.get(key).or_else(|| self.window.get(key)).or_else(|| self.main.get(key));
+        entry.map(|e| e.chunk)
+    }
+
+    pub(super) fn contains(&self, key: &Key) -> bool {
+        self.tail.contains_key(key) || self.window.contains_key(key) || self.main.contains_key(key)
+    }
+
+    pub(super) fn seed(&self, key: Key, chunk: Chunk) {
+        self.unsettled.fetch_add(chunk.weight(), Ordering::Relaxed);
+        self.tail.insert(key, Entry { chunk, admit: true });
+    }
+
+    pub(super) fn load(&self, key: Key, chunk: Chunk, admit: bool) {
+        self.unsettled.fetch_add(chunk.weight(), Ordering::Relaxed);
+        self.window.insert(key, Entry { chunk, admit });
+    }
+
+    pub(super) fn layout(&self, key: &Key) -> Option<Arc<IndexedSlice>> {
+        self.layouts.get(key)
+    }
+
+    pub(super) fn put_layout(&self, key: Key, slice: Arc<IndexedSlice>) {
+        self.unsettled.fetch_add(slice.weight(), Ordering::Relaxed);
+        self.layouts.insert(key, slice);
+    }
+
+    /// Carries out evictions once enough was inserted: left to itself the cache does so every 64 operations, which
+    /// may be 64 chunks too late.
+    pub(super) fn settle(&self) -> Option<u64> {
+        if self.unsettled.load(Ordering::Relaxed) < (self.capacity / 256).min(1 << 20) {
+            return None;
+        }
+        Some(self.settle_now())
+    }
+
+    /// Carries out all evictions that are due. Returns the bytes resident.
+    pub(super) fn settle_now(&self) -> u64 {
+        self.unsettled.store(0, Ordering::Relaxed);
+        for region in [&self.tail, &self.window, &self.main] {
+            region.run_pending_tasks();
+        }
+        self.layouts.run_pending_tasks();
+        self.resident()
+    }
+
+    pub(super) fn resident(&self) -> u64 {
+        self.tail.weighted_size() + self.window.weighted_size() + self.main.weighted_size() + self.layouts.weighted_size()
+    }
+
+    pub(super) fn capacity(&self) -> u64 {
+        self.capacity
+    }
+}
