@@ -32,11 +32,9 @@ impl Plan {
         match self {
             Plan::Ask => false,
             Plan::Due => true,
-            Plan::Until(b) => {
-                buffer.bytes() >= b.bytes
-                    || buffer.records() >= b.records
-                    || (b.uploads_at_most != u32::MAX && uploads <= b.uploads_at_most)
-                    || self.deadline(buffer).is_some_and(|at| at <= now)
+            Plan::Until(bounds) => {
+                let since = |at: Instant| now.saturating_duration_since(at).as_micros() as u64;
+                bounds.crossed(buffer.bytes(), buffer.records(), since(buffer.oldest()), since(buffer.newest()), uploads)
             }
         }
     }
