@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use tidegate::store::memory::{Fault, Request, Script};
-use tidegate::store::{Operation, StoreErrorKind};
+use tidegate::store::{Fault, Operation, Request, Script, StoreErrorKind};
 
 /// The latest that a late request arrives.
 pub(crate) const LATEST: Duration = Duration::from_secs(20);
