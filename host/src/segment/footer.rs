@@ -51,15 +51,17 @@ pub enum FooterError {
     Format(#[from] FormatError),
 }
 
+/// Size of a fence, in bytes: an object without slices. Every segment is larger.
+pub const FENCE_LEN: u64 = (HEADER_LEN + HEADER_LEN + 8 + TRAILER_LEN) as u64;
+
 /// Reads the footer of an object of `object_size` bytes from its last bytes, of which there may be any number.
 pub fn read_footer(tail: &[u8], object_size: u64) -> Result<Footer, FooterError> {
     let Some(before) = object_size.checked_sub(tail.len() as u64) else {
         let problem = format!("a tail of {} bytes of an object of {object_size}", tail.len());
         return Err(FormatError::damaged("trailer", 0, problem).into());
     };
-    let smallest = (HEADER_LEN + HEADER_LEN + 8 + TRAILER_LEN) as u64;
-    if object_size < smallest {
-        let problem = format!("the object has {object_size} bytes, the smallest has {smallest}");
+    if object_size < FENCE_LEN {
+        let problem = format!("the object has {object_size} bytes, the smallest has {FENCE_LEN}");
         return Err(FormatError::damaged("trailer", 0, problem).into());
     }
     let Some(trailer_at) = tail.len().checked_sub(TRAILER_LEN) else {

@@ -21,7 +21,7 @@ pub mod v1;
 mod verify;
 
 pub use crate::codec::{FormatError, FormatErrorKind};
-pub use footer::{Footer, FooterError, ProducerAppend, TAIL_READ_BYTES, read_footer};
+pub use footer::{FENCE_LEN, Footer, FooterError, ProducerAppend, TAIL_READ_BYTES, read_footer};
 pub use header::{HEADER_LEN, Header, LogObjectKind};
 pub use seal::{Sealed, SliceInput, fence, seal};
 pub use slice::SliceMeta;

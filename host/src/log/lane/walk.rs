@@ -9,12 +9,11 @@ use std::collections::BTreeMap;
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::keys::Keys;
-use super::upload::read_header;
 use crate::catalog::{Manifest, PartitionState, SliceEntry};
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::Shared;
-use crate::segment::{self, Footer, FooterError, HEADER_LEN, Header, LogObjectKind, TAIL_READ_BYTES};
-use crate::store::{GetRange, StoreErrorKind};
+use crate::segment::{self, Footer, FENCE_LEN, FooterError, Header, LogObjectKind, TAIL_READ_BYTES};
+use crate::store::GetRange;
 use crate::types::{Epoch, PartitionId, Slot, TopicLane, WINDOW};
 
 /// Objects read at once.
@@ -34,11 +33,6 @@ pub(super) struct Walk {
     pub(super) entries: Vec<SliceEntry>,
     /// The partitions at `slot`.
     pub(super) partitions: BTreeMap<PartitionId, PartitionState>,
-}
-
-enum Found {
-    Segment(Footer),
-    Fence(Epoch),
 }
 
 impl Walk {
@@ -83,62 +77,48 @@ impl Walk {
         Ok(run)
     }
 
-    fn step(&mut self, keys: &Keys, slot: Slot, object: Found) -> Result<()> {
+    fn step(&mut self, keys: &Keys, slot: Slot, footer: Footer) -> Result<()> {
         debug_assert_eq!(slot, self.slot, "a run is dense");
-        match object {
-            Found::Fence(epoch) => {
-                self.epoch = self.epoch.max(epoch);
-                self.fences.push(slot);
-                self.slot = slot + WINDOW;
-            }
-            Found::Segment(footer) => {
-                let epoch = footer.header.identity.epoch;
-                for slice in footer.slices {
-                    let p = self.partitions.entry(slice.partition).or_default();
-                    p.partition = slice.partition;
-                    if slice.base_offset != p.next_offset {
-                        let problem =
-                            format!("partition {} goes on at offset {}, expected {}", slice.partition, slice.base_offset, p.next_offset);
-                        return Err(damaged(keys, slot, &problem));
-                    }
-                    self.entries.push(SliceEntry { slot, epoch, slice, prior_bytes: p.total_bytes });
-                    p.next_offset = slice.next_offset;
-                    p.total_bytes += slice.len;
-                }
-                self.slot = slot + 1;
-            }
+        let epoch = footer.header.identity.epoch;
+        self.epoch = self.epoch.max(epoch);
+        if footer.header.kind == LogObjectKind::Fence {
+            self.fences.push(slot);
+            self.slot = slot + WINDOW;
+            return Ok(());
         }
+        for slice in footer.slices {
+            let p = self.partitions.entry(slice.partition).or_default();
+            p.partition = slice.partition;
+            if slice.base_offset != p.next_offset {
+                let problem = format!("partition {} goes on at offset {}, expected {}", slice.partition, slice.base_offset, p.next_offset);
+                return Err(damaged(keys, slot, &problem));
+            }
+            self.entries.push(SliceEntry { slot, epoch, slice, prior_bytes: p.total_bytes });
+            p.next_offset = slice.next_offset;
+            p.total_bytes += slice.len;
+        }
+        self.slot = slot + 1;
         Ok(())
     }
 }
 
-/// A fence is a header and nothing else; a segment has at least a trailer besides.
+/// Whether an object of this size is a fence; a segment is always larger.
 pub(super) fn is_fence(size: u64) -> bool {
-    size == HEADER_LEN as u64
+    size == FENCE_LEN
 }
 
-async fn read_object(shared: &Shared, keys: &Keys, lane: TopicLane, slot: Slot, size: u64) -> Result<Found> {
+/// The footer of a log object, which must be what its key and its size say.
+async fn read_object(shared: &Shared, keys: &Keys, lane: TopicLane, slot: Slot, size: u64) -> Result<Footer> {
     let key = keys.slot(slot);
-    let check = |header: &Header, kind| {
-        let identity = &header.identity;
-        let here = (identity.topic, identity.lane, identity.slot) == (lane.topic, lane.lane, slot);
-        if here && header.kind == kind { Ok(()) } else { Err(damaged(keys, slot, "it says that it is another object")) }
-    };
-    if is_fence(size) {
-        let header = read_header(&*shared.store, &key).await.map_err(|e| match e.kind {
-            StoreErrorKind::Corrupt => damaged(keys, slot, &e.message),
-            _ => e.into(),
-        })?;
-        check(&header, LogObjectKind::Fence)?;
-        return Ok(Found::Fence(header.identity.epoch));
-    }
     let mut tail_len = TAIL_READ_BYTES;
     loop {
         let object = shared.store.get(&key, GetRange::Tail(tail_len)).await?;
         match segment::read_footer(&object.bytes, object.size) {
             Ok(footer) => {
-                check(&footer.header, LogObjectKind::Segment)?;
-                return Ok(Found::Segment(footer));
+                let Header { kind, identity, .. } = footer.header;
+                let here = (identity.topic, identity.lane, identity.slot) == (lane.topic, lane.lane, slot);
+                let good = here && (kind == LogObjectKind::Fence) == is_fence(size);
+                return if good { Ok(footer) } else { Err(damaged(keys, slot, "it says that it is another object")) };
             }
             Err(FooterError::NeedMore { tail_len: more }) if more > tail_len => tail_len = more,
             Err(error) => return Err(damaged(keys, slot, &error.to_string())),

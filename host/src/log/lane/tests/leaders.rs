@@ -47,7 +47,8 @@ async fn a_paused_leader_cannot_replace_the_manifest_of_its_successor() {
 
 #[tokio::test(start_paused = true)]
 async fn a_fence_counts_only_once_the_manifest_is_claimed() {
-    let world = World::new(1).await;
+    let mut world = World::new(1).await;
+    world.settings.upload_deadline_ms = 10_000_000;
     let gate = Gate::new();
     let (held, manifest) = (gate.clone(), world.keys.manifest());
     let mut first = true;
