@@ -60,7 +60,8 @@ async fn scenario(seed: u64) -> (BTreeMap<String, Bytes>, Totals) {
 
     store.clear_script();
     tokio::time::sleep(network::LATEST).await;
-    let last = Lane::open(shared(&env, &store), topic.clone(), 0).await.unwrap_or_else(|e| panic!("seed {seed}: the log cannot be opened: {e}"));
+    let last =
+        Lane::open(shared(&env, &store), topic.clone(), 0).await.unwrap_or_else(|e| panic!("seed {seed}: the log cannot be opened: {e}"));
     history.check(seed, &last, &topic).await;
     last.close().await.unwrap();
     let totals = history.totals();

@@ -182,9 +182,11 @@ fn contract_sdk_and_plugins_never_depend_on_the_host() {
     assert!(manifests.len() > 1, "no plugin was found");
     for manifest in manifests {
         let text = fs::read_to_string(&manifest).unwrap();
-        let depends = |line: &str| ["tidegate", "tidegate-broker", "tidegate-cli"].iter().any(|name| {
-            line.strip_prefix(name).is_some_and(|rest| rest.trim_start().starts_with(['=', '.']))
-        });
+        let depends = |line: &str| {
+            ["tidegate", "tidegate-broker", "tidegate-cli"]
+                .iter()
+                .any(|name| line.strip_prefix(name).is_some_and(|rest| rest.trim_start().starts_with(['=', '.'])))
+        };
         assert!(!text.lines().any(depends), "{} depends on the host", manifest.display());
     }
     assert!(!root.join("wit/Cargo.toml").exists(), "wit/ holds a contract and no code");

@@ -12,7 +12,7 @@ use super::keys::Keys;
 use crate::catalog::{Manifest, PartitionState, SliceEntry};
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::Shared;
-use crate::segment::{self, Footer, FENCE_LEN, FooterError, Header, LogObjectKind, TAIL_READ_BYTES};
+use crate::segment::{self, FENCE_LEN, Footer, FooterError, Header, LogObjectKind, TAIL_READ_BYTES};
 use crate::store::GetRange;
 use crate::types::{Epoch, PartitionId, Slot, TopicLane, WINDOW};
 

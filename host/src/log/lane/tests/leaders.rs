@@ -79,7 +79,9 @@ async fn the_fence_of_a_failed_opening_skips_slots_and_nothing_else() {
     lane.abort();
     // An opening that fences and dies before its claim.
     let manifest = world.keys.manifest();
-    world.store.set_script(move |r: &Request<'_>| if r.key == manifest && r.operation == Operation::Put { Fault::hang() } else { Fault::none() });
+    world
+        .store
+        .set_script(move |r: &Request<'_>| if r.key == manifest && r.operation == Operation::Put { Fault::hang() } else { Fault::none() });
     assert!(tokio::time::timeout(Duration::from_millis(500), world.open()).await.is_err());
     world.store.clear_script();
     let failed_fence = lane.inner.state.lock().committed_slot;
@@ -94,7 +96,9 @@ async fn the_fence_of_a_failed_opening_skips_slots_and_nothing_else() {
 async fn a_lost_reply_to_ones_own_claim_fences_nobody() {
     let world = World::new(1).await;
     let manifest = world.keys.manifest();
-    world.store.set_script(move |r: &Request<'_>| if r.key == manifest && r.operation == Operation::Put { Fault::lost_reply() } else { Fault::none() });
+    world.store.set_script(
+        move |r: &Request<'_>| if r.key == manifest && r.operation == Operation::Put { Fault::lost_reply() } else { Fault::none() },
+    );
     let lane = world.open().await.unwrap();
     assert_eq!((lane.epoch(), world.manifest().counter), (1, 1));
     for offset in 0..40 {

@@ -47,7 +47,9 @@ async fn a_missing_damaged_or_newer_manifest_stops_an_opening_before_any_fence()
     let checked = newer.len() - 4;
     let crc = crc32fast::hash(&newer[..checked]);
     newer[checked..].copy_from_slice(&crc.to_be_bytes());
-    for (bytes, kind) in [(None, ErrorKind::Corrupt), (Some(good[..good.len() / 2].to_vec()), ErrorKind::Corrupt), (Some(newer), ErrorKind::Unsupported)] {
+    for (bytes, kind) in
+        [(None, ErrorKind::Corrupt), (Some(good[..good.len() / 2].to_vec()), ErrorKind::Corrupt), (Some(newer), ErrorKind::Unsupported)]
+    {
         world.store.remove(&key);
         if let Some(bytes) = bytes {
             world.store.insert(&key, bytes);

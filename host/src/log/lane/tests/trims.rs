@@ -16,7 +16,9 @@ async fn a_log_start_moves_for_readers_and_deletion_only_after_the_manifest() {
     }
     let (gate, manifest, before) = (Gate::new(), world.keys.manifest(), world.slots());
     let held = gate.clone();
-    world.store.set_script(move |r: &Request<'_>| if r.operation == Operation::Put && r.key == manifest { Fault::none().held(&held) } else { Fault::none() });
+    world.store.set_script(
+        move |r: &Request<'_>| if r.operation == Operation::Put && r.key == manifest { Fault::none().held(&held) } else { Fault::none() },
+    );
     let trimming = {
         let lane = lane.clone();
         tokio::spawn(async move { lane.trim(0, 3).await })
@@ -101,7 +103,9 @@ async fn retention_by_age_and_size_counts_only_what_is_committed() {
     let keep = TopicSettings { retention_bytes: (first * 3) as i64, retention_ms: -1, ..TopicSettings::default() };
     world.topic.settings.store(std::sync::Arc::new(keep));
     let log = world.keys.log();
-    world.store.set_script(move |r: &Request<'_>| if r.operation == Operation::Put && r.key.starts_with(&log) { Fault::hang() } else { Fault::none() });
+    world.store.set_script(
+        move |r: &Request<'_>| if r.operation == Operation::Put && r.key.starts_with(&log) { Fault::hang() } else { Fault::none() },
+    );
     append(&lane, 0).await;
     lane.maintain().await.unwrap();
     assert_eq!(offsets(&lane, 0).log_start, 7, "an upload that fails does not push good records out");

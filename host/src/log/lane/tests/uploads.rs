@@ -11,7 +11,9 @@ use crate::types::WINDOW;
 fn hold(world: &World, slot: u64) -> Gate {
     let (gate, key) = (Gate::new(), world.keys.slot(slot));
     let held = gate.clone();
-    world.store.set_script(move |r: &Request<'_>| if r.operation == Operation::Put && r.key == &*key { Fault::none().held(&held) } else { Fault::none() });
+    world.store.set_script(
+        move |r: &Request<'_>| if r.operation == Operation::Put && r.key == &*key { Fault::none().held(&held) } else { Fault::none() },
+    );
     gate
 }
 
@@ -58,7 +60,9 @@ async fn nothing_is_acknowledged_before_all_slots_before_it() {
 async fn a_lost_reply_to_ones_own_slot_is_a_commit() {
     let world = World::new(1).await;
     let lane = world.open().await.unwrap();
-    world.store.set_script(|r: &Request<'_>| if r.operation == Operation::Put && r.attempt == 1 { Fault::lost_reply() } else { Fault::none() });
+    world
+        .store
+        .set_script(|r: &Request<'_>| if r.operation == Operation::Put && r.attempt == 1 { Fault::lost_reply() } else { Fault::none() });
     assert_eq!(commit(&lane, 0).await, 0);
     assert!(lane.leads());
 }
@@ -74,7 +78,10 @@ async fn a_slot_of_another_writer_fences_and_its_object_stays() {
     let _ = old.flush().await;
     assert_eq!(committed.wait().await.unwrap_err().kind(), ErrorKind::NotLeader);
     assert!(!old.leads() && new.leads());
-    assert_eq!(old.append(0, crate::record::testing::set(&[crate::record::testing::batch(1, 1)])).await.unwrap_err().kind(), ErrorKind::NotLeader);
+    assert_eq!(
+        old.append(0, crate::record::testing::set(&[crate::record::testing::batch(1, 1)])).await.unwrap_err().kind(),
+        ErrorKind::NotLeader
+    );
     assert_eq!(world.store.snapshot(), before);
     assert_eq!(commit(&new, 0).await, 1);
 }
@@ -97,7 +104,9 @@ async fn an_upload_without_outcome_frees_its_permit_and_holds_back_later_acks() 
     let lane = world.open().await.unwrap();
     let first = lane.inner.state.lock().next_slot;
     let key = world.keys.slot(first);
-    world.store.set_script(move |r: &Request<'_>| if r.operation == Operation::Put && r.key == &*key { Fault::hang() } else { Fault::none() });
+    world
+        .store
+        .set_script(move |r: &Request<'_>| if r.operation == Operation::Put && r.key == &*key { Fault::hang() } else { Fault::none() });
     let (_, stuck) = append(&lane, 0).await;
     let flush = tokio::time::timeout(Duration::from_secs(30), lane.flush()).await.expect("told in time");
     assert_eq!(flush.unwrap_err().kind(), ErrorKind::OutcomeUnknown);
