@@ -15,6 +15,12 @@ use crate::policy::Kind;
 use crate::store::Version;
 use crate::types::{TimestampMs, TopicId, TopicName};
 
+pub mod conformance;
+mod document;
+mod object;
+
+pub use object::ObjectMetadata;
+
 /// A topic as stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TopicRecord {

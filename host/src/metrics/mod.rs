@@ -6,11 +6,13 @@ use prometheus_client::registry::Registry;
 pub mod cache;
 mod lane;
 mod policy;
+mod recent;
 mod store;
 
 pub use cache::CacheMetrics;
 pub use lane::LaneMetrics;
 pub use policy::{PolicyCounters, PolicyMetrics};
+pub use recent::{Recent, StoreStats};
 pub use store::StoreMetrics;
 
 /// All metrics of a host.

@@ -18,14 +18,26 @@ pub use crate::codec::Body;
 use crate::error::{Error, ErrorKind};
 use crate::types::TimestampMs;
 
+mod budget;
 pub mod conformance;
 mod key;
 mod local;
 mod memory;
+mod open;
+mod probe;
+mod retrying;
+mod s3;
+mod single_writer;
 
+pub use crate::metrics::StoreStats;
 pub use key::{MAX_KEY_BYTES, MAX_OBJECT_BYTES};
 pub use local::LocalStore;
 pub use memory::{Conditions, Damage, Effect, Fault, Gate, MemoryStore, Reply, Request, RequestRecord, Script};
+pub use open::{connect, open};
+pub use probe::{Probe, probe};
+pub use retrying::{RetryOptions, Retrying};
+pub use s3::S3Store;
+pub use single_writer::SingleWriter;
 
 /// Identifies one state of an object (S3: its ETag). Opaque; compared for equality only.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
