@@ -1,1 +1,3 @@
-//! Tidegate.
+//! What the tests of the whole workspace share.
+
+pub mod servers;
