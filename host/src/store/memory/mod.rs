@@ -13,7 +13,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bytes::{Bytes, BytesMut};
 use parking_lot::Mutex;
 
 use super::key::{check_key, check_prefix, check_range};
@@ -21,6 +20,7 @@ use super::{Body, GetRange, Object, ObjectMeta, ObjectStore, Operation, PutMode,
 use crate::env::Env;
 
 mod fault;
+mod inspect;
 mod objects;
 
 pub use fault::{Damage, Effect, Fault, Gate, Reply, Request, Script};
@@ -94,75 +94,6 @@ impl MemoryStore {
     /// An empty store; `env` gives the times of modification.
     pub fn new(env: Env) -> Self {
         Self { shared: Arc::new(Shared { env, state: Mutex::default(), script: Mutex::new(None) }) }
-    }
-
-    /// Treats preconditions like this from now on.
-    pub fn set_conditions(&self, conditions: Conditions) {
-        self.shared.state.lock().objects.conditions = conditions;
-    }
-
-    /// Asks this script about every request from now on. It may look at the store, but not set another script.
-    pub fn set_script(&self, script: impl Script + 'static) {
-        *self.shared.script.lock() = Some(Box::new(script));
-    }
-
-    /// Lets everything go well from now on; requests under way keep their fate.
-    pub fn clear_script(&self) {
-        *self.shared.script.lock() = None;
-    }
-
-    /// Requests of one kind so far; a delete of many keys is one.
-    pub fn requests(&self, operation: Operation) -> u64 {
-        self.shared.state.lock().requests.get(&operation).copied().unwrap_or(0)
-    }
-
-    /// Requests of all kinds so far.
-    pub fn total_requests(&self) -> u64 {
-        self.shared.state.lock().requests.values().sum()
-    }
-
-    /// Bytes of bodies sent to the store so far, failed puts included.
-    pub fn bytes_up(&self) -> u64 {
-        self.shared.state.lock().bytes_up
-    }
-
-    /// Bytes that gets were answered with so far.
-    pub fn bytes_down(&self) -> u64 {
-        self.shared.state.lock().bytes_down
-    }
-
-    /// The last 65,536 requests in order; a delete shows each of its keys.
-    pub fn log(&self) -> Vec<RequestRecord> {
-        self.shared.state.lock().log.iter().cloned().collect()
-    }
-
-    /// Empties the log and sets all counters to 0.
-    pub fn reset_counters(&self) {
-        let mut state = self.shared.state.lock();
-        let objects = std::mem::take(&mut state.objects);
-        *state = State { objects, ..State::default() };
-    }
-
-    /// All objects.
-    pub fn snapshot(&self) -> BTreeMap<String, Bytes> {
-        self.shared.state.lock().objects.snapshot()
-    }
-
-    /// Writes an object behind everybody's back: no request, no fault, a new version.
-    pub fn insert(&self, key: &str, bytes: impl Into<Bytes>) {
-        let now = self.shared.env.unix_ms();
-        self.shared.state.lock().objects.insert(key, bytes.into(), now);
-    }
-
-    /// Removes an object behind everybody's back; says whether it was there.
-    pub fn remove(&self, key: &str) -> bool {
-        self.shared.state.lock().objects.remove(key)
-    }
-
-    /// Changes the bytes of an object behind everybody's back and keeps its version, as a failing disk would.
-    /// Says whether the object was there.
-    pub fn tamper(&self, key: &str, change: impl FnOnce(&mut BytesMut)) -> bool {
-        self.shared.state.lock().objects.tamper(key, change)
     }
 
     fn count(&self, operation: Operation, bytes_up: u64) {

@@ -1,3 +1,5 @@
+use bytes::Bytes;
+
 use super::*;
 use crate::env;
 use crate::store::conformance::conformance;
