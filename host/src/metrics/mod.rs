@@ -7,12 +7,14 @@ pub mod cache;
 mod lane;
 mod policy;
 mod recent;
+mod runtime;
 mod store;
 
 pub use cache::CacheMetrics;
 pub use lane::LaneMetrics;
 pub use policy::{PolicyCounters, PolicyMetrics};
 pub use recent::{Recent, StoreStats};
+pub use runtime::RuntimeMetrics;
 pub use store::StoreMetrics;
 
 /// All metrics of a host.
@@ -27,6 +29,8 @@ pub struct Metrics {
     pub cache: CacheMetrics,
     /// Decisions, faults, fallbacks.
     pub policy: PolicyMetrics,
+    /// Topics, lanes, upkeep.
+    pub runtime: RuntimeMetrics,
 }
 
 impl Default for Metrics {
@@ -37,6 +41,7 @@ impl Default for Metrics {
             lane: LaneMetrics::register(registry.sub_registry_with_prefix("lane")),
             cache: CacheMetrics::register(registry.sub_registry_with_prefix("cache")),
             policy: PolicyMetrics::register(registry.sub_registry_with_prefix("policy")),
+            runtime: RuntimeMetrics::register(registry.sub_registry_with_prefix("runtime")),
             registry,
         }
     }

@@ -1,265 +1,233 @@
 //! [`Storage`]: what a broker embeds.
+//!
+//! ```text
+//! api        what goes into the calls             topics     the directory of topics
+//! builder    opens a host                         create, deletion
+//! host       what the clones share                lanes      opening, once at a time; backoff
+//! fetch      many partitions, one wait            bindings   policies bound to topics
+//! offsets    places in a partition                upkeep     what is done again and again
+//! drain      the end; gate, tasks
+//! ```
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
 
+pub use self::api::{Bind, FetchPartition, FetchRequest, OffsetSpec, TopicSpec};
+pub use self::builder::Builder;
+use self::host::Host;
 use crate::config::{Settings, TopicSettings};
-use crate::env::Env;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 pub use crate::log::Event;
 pub use crate::log::lane::{Appended, Committed};
 pub use crate::log::partition::{Fetched, Offsets};
-use crate::metadata::{BindingSet, MetadataStore, TopicRecord};
-use crate::policy::Kind;
-use crate::store::ObjectStore;
-use crate::types::{Epoch, LaneId, Offset, PartitionId, TimestampMs, TopicName, TopicPartition};
+use crate::metadata::{BindingSet, TopicRecord};
+use crate::metrics::Metrics;
+use crate::policy::{BindingStatus, Kind};
+use crate::record::{RecordError, RecordSet};
+use crate::types::{Epoch, LaneId, Offset, PartitionId, TimestampMs, TopicId, TopicName, TopicPartition};
+
+mod api;
+mod backoff;
+mod bindings;
+mod builder;
+mod create;
+mod deletion;
+mod drain;
+mod fetch;
+mod gate;
+mod host;
+mod lanes;
+mod offsets;
+mod tasks;
+mod topics;
+mod upkeep;
 
 /// A running host. Cheap to clone; the last clone does not close it: call [`close`](Self::close).
 #[derive(Clone)]
-pub struct Storage {}
-
-/// Opens a [`Storage`] with parts of one's own.
-pub struct Builder {}
-
-impl Builder {
-    /// Another object store than the settings name.
-    pub fn store(self, store: Arc<dyn ObjectStore>) -> Self {
-        let _ = store;
-        todo!()
-    }
-    /// Another metadata store than the one in the object store.
-    pub fn metadata(self, metadata: Arc<dyn MetadataStore>) -> Self {
-        let _ = metadata;
-        todo!()
-    }
-    /// Another clock and entropy than the machine's.
-    pub fn env(self, env: Env) -> Self {
-        let _ = env;
-        todo!()
-    }
-    /// Probes the store, loads topics and bindings, starts the background tasks.
-    pub async fn open(self) -> Result<Storage> {
-        todo!()
-    }
+pub struct Storage {
+    host: Arc<Host>,
 }
 
-/// What to create.
-#[derive(Clone, Debug)]
-pub struct TopicSpec {
-    /// Name.
-    pub name: TopicName,
-    /// Partitions; `None`: as the topic's settings say.
-    pub partitions: Option<u32>,
-    /// Lanes; `None`: as the topic's settings say.
-    pub lanes: Option<u32>,
-    /// Settings of this topic alone, by name.
-    pub config: std::collections::BTreeMap<String, String>,
-}
-
-/// Where to look for an offset.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OffsetSpec {
-    /// The log start.
-    Earliest,
-    /// The high watermark.
-    Latest,
-    /// The record with the largest timestamp.
-    MaxTimestamp,
-    /// The first record with at least this timestamp.
-    Timestamp(TimestampMs),
-}
-
-/// One partition of a fetch.
-#[derive(Clone, Copy, Debug)]
-pub struct FetchPartition {
-    /// Which.
-    pub partition: TopicPartition,
-    /// From where.
-    pub offset: Offset,
-    /// Bytes of this partition at most, but at least one batch if it is the first with data.
-    pub max_bytes: usize,
-}
-
-/// A fetch over many partitions, with one wait for all of them.
-#[derive(Clone, Debug)]
-pub struct FetchRequest {
-    /// In order of preference.
-    pub partitions: Vec<FetchPartition>,
-    /// Bytes in all at most, but at least one batch.
-    pub max_bytes: usize,
-    /// Wait until so many bytes can be answered ...
-    pub min_bytes: usize,
-    /// ... or so long.
-    pub max_wait: Duration,
+impl std::fmt::Debug for Storage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Storage").field("store", &self.host.shared.store).finish_non_exhaustive()
+    }
 }
 
 impl Storage {
     /// A builder over settings.
     pub fn builder(settings: Settings) -> Builder {
-        let _ = settings;
-        todo!()
+        Builder::new(settings)
     }
 
     /// Creates a topic: its lanes' manifests first, its record last.
     pub async fn create_topic(&self, spec: TopicSpec) -> Result<TopicRecord> {
-        let _ = spec;
-        todo!()
+        create::create(&self.host, spec).await
     }
 
     /// Deletes a topic: its record first; its lanes are tombstoned and its objects go after the grace period.
     pub async fn delete_topic(&self, name: &TopicName) -> Result<()> {
-        let _ = name;
-        todo!()
+        deletion::delete(&self.host, name).await
     }
 
     /// The topic of a name, from memory; a miss asks the metadata store.
     pub async fn topic(&self, name: &TopicName) -> Result<Option<TopicRecord>> {
-        let _ = name;
-        todo!()
+        self.host.gate.readable()?;
+        Ok(self.host.topics.by_name(name).await?.map(|known| known.record.clone()))
     }
 
-    /// All topics, in name order.
+    /// The topic of an id, from memory; a miss asks the metadata store, at most once a second.
+    pub async fn topic_by_id(&self, id: TopicId) -> Result<Option<TopicRecord>> {
+        self.host.gate.readable()?;
+        match self.host.topics.by_id(id).await {
+            Ok(known) => Ok(Some(known.record.clone())),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// All topics, in name order, as this host knows them: other hosts' changes of the last interval may be missing.
     pub async fn topics(&self) -> Result<Vec<TopicRecord>> {
-        todo!()
+        self.host.gate.readable()?;
+        Ok(self.host.topics.all().into_iter().map(|known| known.record.clone()).collect())
     }
 
     /// A topic's settings as resolved from defaults, rules and its own config.
     pub fn topic_settings(&self, topic: &TopicRecord) -> Result<TopicSettings> {
-        let _ = topic;
-        todo!()
+        self.host.topics.settings_of(topic)
     }
 
     /// Validates a record set, gives it offsets and takes it into the write buffer, waiting for room there at most the append time-out.
     /// Opens the partition's lane if this host has not led it yet. Cancelled before it returns, nothing was appended.
+    ///
+    /// [`InvalidInput`](ErrorKind::InvalidInput) has a [`RecordError`] as its source.
     pub async fn append(&self, partition: TopicPartition, records: BytesMut) -> Result<Appended> {
-        let _ = (partition, records);
-        todo!()
+        self.host.gate.writable()?;
+        let topic = self.host.topic_of(partition).await?;
+        let limit = topic.settings.load().max_batch_bytes as usize;
+        let set = RecordSet::validate(records, limit).map_err(|e| refused(partition, e))?;
+        let lane = self.host.lanes.get(&topic, topic.lane_of(partition.partition)).await?;
+        lane.append(partition.partition, set).await
     }
 
     /// Reads one partition without waiting.
     pub async fn fetch_one(&self, fetch: FetchPartition, at_least_one: bool) -> Result<Fetched> {
-        let _ = (fetch, at_least_one);
-        todo!()
+        let partition = self.host.partition(fetch.partition).await?;
+        partition.fetch(fetch.offset, fetch.max_bytes, at_least_one).await
     }
 
     /// Reads many partitions, with one wait for all. One result for each partition asked, in order.
     pub async fn fetch(&self, request: FetchRequest) -> Vec<Result<Fetched>> {
-        let _ = request;
-        todo!()
+        fetch::fetch(&self.host, request).await
     }
 
     /// Returns once any of the partitions has a record at or above its offset (or fails), or after `max_wait`. Says whether one has.
     pub async fn wait_for_data(&self, partitions: &[(TopicPartition, Offset)], max_wait: Duration) -> bool {
-        let _ = (partitions, max_wait);
-        todo!()
+        fetch::wait_for_data(&self.host, partitions, max_wait).await
     }
 
-    /// Offset, and timestamp where known, of a place in a partition. `None`: no record is there.
+    /// Offset, and timestamp where known (else -1), of a place in a partition. `None`: no record is there.
     pub async fn list_offset(&self, partition: TopicPartition, spec: OffsetSpec) -> Result<Option<(Offset, TimestampMs)>> {
-        let _ = (partition, spec);
-        todo!()
+        offsets::find(&*self.host.partition(partition).await?, spec).await
     }
 
     /// Log start and high watermark; opens the lane if need be.
     pub async fn offsets(&self, partition: TopicPartition) -> Result<Offsets> {
-        let _ = partition;
-        todo!()
+        self.host.partition(partition).await?.offsets()
     }
 
     /// The leader epoch under which this host writes the partition.
     pub async fn leader_epoch(&self, partition: TopicPartition) -> Result<Epoch> {
-        let _ = partition;
-        todo!()
+        Ok(self.host.lane_of(partition).await?.epoch())
     }
 
     /// Brings a partition's chunks from `offset` on into the cache.
     pub async fn warm(&self, partition: TopicPartition, offset: Offset, bytes: u64) -> Result<()> {
-        let _ = (partition, offset, bytes);
-        todo!()
+        self.host.partition(partition).await?.warm(offset, bytes).await
     }
 
     /// Seals what the partition's lane has buffered, and waits until it is committed.
     pub async fn flush(&self, partition: TopicPartition) -> Result<()> {
-        let _ = partition;
-        todo!()
+        self.host.lane_of(partition).await?.flush().await
     }
 
     /// Moves the log start up to `offset` (the high watermark at most), durably. Returns the log start.
     pub async fn trim(&self, partition: TopicPartition, offset: Offset) -> Result<Offset> {
-        let _ = (partition, offset);
-        todo!()
+        self.host.gate.writable()?;
+        self.host.lane_of(partition).await?.trim(partition.partition, offset).await
     }
 
     /// Takes the lead of a lane, also one that this host was fenced from.
     pub async fn take_lead(&self, topic: &TopicName, lane: LaneId) -> Result<Epoch> {
-        let _ = (topic, lane);
-        todo!()
+        let known = self.host.topics.existing(topic).await?;
+        if lane >= known.topic.lanes {
+            let message = format!("topic {topic} has {} lanes, there is no {lane}", known.topic.lanes);
+            return Err(Error::new(ErrorKind::NotFound, message));
+        }
+        self.host.lanes.take_lead(&known.topic, lane).await
     }
 
     /// Checks a component, stores it, and binds it to the topics that match `pattern`. Running lanes follow
     /// between two decisions; whatever fails leaves the old policy in place.
     pub async fn bind(&self, bind: Bind) -> Result<BindingSet> {
-        let _ = bind;
-        todo!()
+        self.host.gate.writable()?;
+        self.host.bindings.bind(bind).await
     }
 
     /// Removes the binding of exactly this pattern and kind.
     pub async fn unbind(&self, pattern: &str, kind: Kind, by: &str) -> Result<BindingSet> {
-        let _ = (pattern, kind, by);
-        todo!()
+        self.host.gate.writable()?;
+        self.host.bindings.unbind(pattern, kind, by).await
     }
 
-    /// Counters and histograms of this host.
-    pub fn metrics(&self) -> &Arc<crate::metrics::Metrics> {
-        todo!()
+    /// Every binding with its figures, those of the settings file too, in order of precedence.
+    pub fn policy_status(&self) -> Vec<BindingStatus> {
+        self.host.bindings.status()
     }
 
-    /// The settings that it was opened with.
-    pub fn settings(&self) -> &Settings {
-        todo!()
-    }
-
-    /// The bindings in force.
+    /// The bindings in force, without those of the settings file.
     pub fn bindings(&self) -> BindingSet {
-        todo!()
+        self.host.bindings.in_force()
     }
 
     /// What happens from now on; a slow receiver loses the oldest.
     pub fn events(&self) -> tokio::sync::broadcast::Receiver<Event> {
-        todo!()
+        self.host.shared.events.subscribe()
+    }
+
+    /// Counters and histograms of this host.
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        &self.host.shared.metrics
+    }
+
+    /// The settings that it was opened with.
+    pub fn settings(&self) -> &Settings {
+        &self.host.settings
     }
 
     /// Partitions that exist and that this host has open: for diagnosis.
     pub fn open_partitions(&self) -> Vec<(TopicName, PartitionId, Offsets)> {
-        todo!()
+        self.host.open_partitions()
     }
 
     /// Stops taking appends, flushes, commits and checkpoints; readers go on. Within the drain deadline.
     pub async fn drain(&self) -> Result<()> {
-        todo!()
+        drain::drain(&self.host).await
     }
 
     /// Drains and stops everything.
     pub async fn close(&self) -> Result<()> {
-        todo!()
+        drain::close(&self.host).await
+    }
+
+    /// Stops everything at once, as a crash would: what is not committed is lost, or found by the next leader.
+    pub fn abort(&self) {
+        drain::abort(&self.host);
     }
 }
 
-/// A policy to bind.
-#[derive(Clone, Debug)]
-pub struct Bind {
-    /// Glob over topic names.
-    pub pattern: String,
-    /// Which decision.
-    pub kind: Kind,
-    /// The component.
-    pub component: bytes::Bytes,
-    /// Where it came from, for people.
-    pub source: String,
-    /// JSON passed to its `init`.
-    pub config: serde_json::Value,
-    /// Who binds it.
-    pub by: String,
+fn refused(partition: TopicPartition, error: RecordError) -> Error {
+    Error::new(ErrorKind::InvalidInput, format!("record set for {partition} refused")).with_source(error)
 }

@@ -1,0 +1,81 @@
+//! What goes into the calls of [`Storage`](super::Storage).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::policy::Kind;
+use crate::types::{Offset, TimestampMs, TopicName, TopicPartition};
+
+/// What to create.
+#[derive(Clone, Debug)]
+pub struct TopicSpec {
+    /// Name.
+    pub name: TopicName,
+    /// Partitions; `None`: as the topic's settings say.
+    pub partitions: Option<u32>,
+    /// Lanes; `None`: as the topic's settings say.
+    pub lanes: Option<u32>,
+    /// Settings of this topic alone, by name.
+    pub config: BTreeMap<String, String>,
+}
+
+impl TopicSpec {
+    /// A topic of which everything else comes from the settings.
+    pub fn named(name: TopicName) -> Self {
+        Self { name, partitions: None, lanes: None, config: BTreeMap::new() }
+    }
+}
+
+/// Where to look for an offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OffsetSpec {
+    /// The log start.
+    Earliest,
+    /// The high watermark.
+    Latest,
+    /// The record with the largest timestamp.
+    MaxTimestamp,
+    /// The first record with at least this timestamp.
+    Timestamp(TimestampMs),
+}
+
+/// One partition of a fetch.
+#[derive(Clone, Copy, Debug)]
+pub struct FetchPartition {
+    /// Which.
+    pub partition: TopicPartition,
+    /// From where.
+    pub offset: Offset,
+    /// Bytes of this partition at most, but at least one batch if it is the first with data.
+    pub max_bytes: usize,
+}
+
+/// A fetch over many partitions, with one wait for all of them.
+#[derive(Clone, Debug)]
+pub struct FetchRequest {
+    /// In order of preference.
+    pub partitions: Vec<FetchPartition>,
+    /// Bytes in all at most, but at least one batch.
+    pub max_bytes: usize,
+    /// Wait until so many bytes can be answered ...
+    pub min_bytes: usize,
+    /// ... or so long.
+    pub max_wait: Duration,
+}
+
+/// A policy to bind.
+#[derive(Clone, Debug)]
+pub struct Bind {
+    /// Glob over topic names.
+    pub pattern: String,
+    /// Which decision.
+    pub kind: Kind,
+    /// The component.
+    pub component: bytes::Bytes,
+    /// Where it came from, for people.
+    pub source: String,
+    /// JSON passed to its `init`.
+    pub config: serde_json::Value,
+    /// Who binds it.
+    pub by: String,
+}

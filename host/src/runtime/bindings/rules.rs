@@ -1,0 +1,71 @@
+//! What the settings file binds: components in files, read once at start.
+//!
+//! A file that cannot be loaded does not stop the host: the built-in decides, the log and the status say so.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::config::{BindingRule, PolicySettings, Settings};
+use crate::metrics::Metrics;
+use crate::policy::{ActiveBinding, PolicyHost, PolicySource};
+
+/// In the order of the file.
+pub(super) async fn load(settings: &Settings, policies: &PolicyHost, metrics: &Metrics) -> Vec<ActiveBinding> {
+    let mut active = Vec::with_capacity(settings.bindings.len());
+    for rule in &settings.bindings {
+        let path = locate(&rule.plugin, settings.policy.directory.as_deref());
+        let plugin = load_one(rule, &path, &settings.policy, policies).await;
+        if let Err(problem) = &plugin {
+            metrics.runtime.binding_failures.inc();
+            tracing::error!(pattern = rule.pattern, kind = %rule.kind, path = %path.display(), problem, "a policy of the settings cannot be loaded; the built-in decides");
+        }
+        active.push(ActiveBinding {
+            pattern: rule.pattern.clone(),
+            kind: rule.kind,
+            plugin,
+            config: serde_json::to_value(&rule.config).unwrap_or_default(),
+            source: path.display().to_string(),
+        });
+    }
+    active
+}
+
+async fn load_one(
+    rule: &BindingRule,
+    path: &Path,
+    limits: &PolicySettings,
+    policies: &PolicyHost,
+) -> Result<Arc<dyn PolicySource>, String> {
+    let size = tokio::fs::metadata(path).await.map_err(|e| format!("{}: {e}", path.display()))?.len();
+    if size > limits.component_bytes {
+        return Err(format!("{} has {size} bytes, policy.component_bytes allows {}", path.display(), limits.component_bytes));
+    }
+    let bytes = tokio::fs::read(path).await.map_err(|e| format!("{}: {e}", path.display()))?;
+    let plugin = policies.check_and_load(bytes.into()).await.map_err(|e| e.to_string())?;
+    if plugin.kinds().contains(&rule.kind) { Ok(plugin) } else { Err(format!("{} decides no {}", plugin.name(), rule.kind)) }
+}
+
+/// A path as it is; a bare name in the directory, its ending left out or not.
+fn locate(plugin: &str, directory: Option<&Path>) -> PathBuf {
+    let path = PathBuf::from(plugin);
+    let bare = path.components().count() == 1 && !path.is_file();
+    match directory {
+        Some(directory) if bare && path.extension().is_some_and(|e| e == "wasm") => directory.join(path),
+        Some(directory) if bare => directory.join(format!("{plugin}.wasm")),
+        _ => path,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bare_names_lie_in_the_directory() {
+        let directory = Some(Path::new("/plugins"));
+        assert_eq!(locate("adaptive", directory), Path::new("/plugins/adaptive.wasm"));
+        assert_eq!(locate("adaptive.wasm", directory), Path::new("/plugins/adaptive.wasm"));
+        assert_eq!(locate("./adaptive.wasm", directory), Path::new("./adaptive.wasm"));
+        assert_eq!(locate("adaptive.wasm", None), Path::new("adaptive.wasm"));
+    }
+}

@@ -1,0 +1,45 @@
+//! What is done again and again in the background: retention of each lane, and looking for what other hosts
+//! changed. Intervals are jittered, so that hosts started together do not ask together.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use super::host::Host;
+use crate::log::Shared;
+use crate::log::lane::Lane;
+
+/// Retention of one lane, until it is dropped or leads no more.
+pub(super) async fn of_lane(lane: Weak<Lane>, shared: Shared) {
+    let interval = Duration::from_millis(shared.settings.retention_interval_ms.max(1));
+    loop {
+        tokio::time::sleep(shared.env.jittered(interval)).await;
+        let Some(lane) = lane.upgrade().filter(|lane| lane.leads()) else { return };
+        if let Err(error) = lane.maintain().await {
+            shared.metrics.runtime.upkeep_failures.inc();
+            tracing::warn!(lane = %lane.id(), %error, "a round of retention failed; the next one tries again");
+        }
+    }
+}
+
+/// Topics, bindings and deletions, until the host is dropped.
+pub(super) async fn of_metadata(host: Weak<Host>, env: crate::env::Env, interval: Duration) {
+    loop {
+        tokio::time::sleep(env.jittered(interval.max(Duration::from_millis(1)))).await;
+        let Some(host) = host.upgrade() else { return };
+        round(&host).await;
+    }
+}
+
+async fn round(host: &Arc<Host>) {
+    let outcomes = [
+        ("topics", host.topics.refresh().await),
+        ("policy bindings", host.bindings.refresh().await),
+        ("deletions", host.deletions.resume(&host.lanes).await),
+    ];
+    for (what, outcome) in outcomes {
+        if let Err(error) = outcome {
+            host.shared.metrics.runtime.upkeep_failures.inc();
+            tracing::warn!(%error, "looking for changes of {what} failed; what is known stays in force");
+        }
+    }
+}
