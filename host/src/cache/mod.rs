@@ -30,8 +30,6 @@ mod piece;
 mod prefetch;
 mod regions;
 mod seed;
-#[cfg(test)]
-mod tests;
 
 pub use chunk::{Chunk, Read, StoredBatch};
 pub use flight::Ticket;
@@ -218,7 +216,7 @@ impl ChunkCache {
         let layout =
             Layout::whole(slice, self.chunk_bytes).unwrap_or_else(|| Layout::Indexed(Arc::new(IndexedSlice::new(index, self.chunk_bytes))));
         if let Some(indexed) = layout.index() {
-            self.loader.regions.put_layout(Key { object: object.clone(), position: slice.index_position }, indexed.clone());
+            self.loader.regions.seed_layout(Key { object: object.clone(), position: slice.index_position }, indexed.clone());
         }
         for (span, chunk) in seed::cut(&layout, slice.position, batches) {
             self.loader.metrics.cache.seeded_bytes.inc_by(span.len);

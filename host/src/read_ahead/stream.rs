@@ -76,6 +76,10 @@ impl Stream {
         self.id
     }
 
+    pub(super) fn position(&self) -> u64 {
+        self.next.position
+    }
+
     /// Whether a fetch at `offset` is this reader's next, or its last once more.
     pub(super) fn continues(&self, offset: Offset) -> bool {
         offset == self.next.offset || offset == self.last_offset

@@ -74,11 +74,15 @@ impl Partition {
     ) -> Result<Option<Frontier>> {
         let cache = &self.0.shared.cache;
         let Some(extent) = self.extent_at(at.offset).await? else { return Ok(None) };
-        self.observe_slice(extent.slice.len);
         let layout = cache.layout(&extent.object, &extent.slice, self.lane_partitions() > 1).await?;
         for span in layout.span_of(at.offset)..layout.spans().len() {
             let place = layout.spans()[span];
             let position = extent.prior_bytes + (place.position - extent.slice.position);
+            // The reader may have gone on since the order was given: what lies behind it is not loaded again.
+            let Some(reader_at) = self.0.read_ahead.position_of(order.stream) else { return Ok(None) };
+            if position + place.len <= reader_at {
+                continue;
+            }
             if position >= end {
                 return Ok(Some(Frontier { offset: place.base_offset.max(at.offset), position }));
             }
@@ -90,10 +94,6 @@ impl Partition {
             }
         }
         Ok(Some(Frontier { offset: extent.slice.next_offset, position: extent.prior_bytes + extent.slice.len }))
-    }
-
-    fn observe_slice(&self, len: u64) {
-        self.0.state.lock().observe_slice(len);
     }
 
     fn lane_partitions(&self) -> u32 {

@@ -90,6 +90,7 @@ impl Partition {
         let (mut plan, mut covered) = (Vec::new(), 0);
         while plan.is_empty() || (covered < bytes && offset < below) {
             let Some(extent) = self.extent_at(offset).await? else { break };
+            self.0.state.lock().observe_slice(extent.slice.len);
             let layout = self.0.shared.cache.layout(&extent.object, &extent.slice, access.gather).await?;
             for span in layout.span_of(offset)..layout.spans().len() {
                 if !plan.is_empty() && covered >= bytes {

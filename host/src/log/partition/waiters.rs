@@ -33,6 +33,11 @@ impl Waiters {
         self.entries.push((offset, Arc::downgrade(waiter)));
     }
 
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
     /// Wakes those whose offset lies below `offset`.
     pub(super) fn wake_below(&mut self, offset: Offset) {
         self.entries.retain(|(wanted, waiter)| {
