@@ -14,6 +14,11 @@ pub trait Policy<K: PolicyKind>: Send {
 
     /// The calls up to the next one share one deadline.
     fn begin_seal(&mut self) {}
+
+    /// Whether that deadline is spent: then it is not to be asked, which is no fault.
+    fn is_spent(&self) -> bool {
+        false
+    }
 }
 
 /// What an instance is made for.

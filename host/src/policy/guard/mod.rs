@@ -62,7 +62,7 @@ impl<K: PolicyKind> Guarded<K> {
 
     fn decide(&mut self, view: &K::View) -> K::Answer {
         self.prepare();
-        let Some(live) = &mut self.live else { return self.built_in(view) };
+        let Some(live) = self.live.as_mut().filter(|live| !live.policy.is_spent()) else { return self.built_in(view) };
         match live.site.call(|| live.policy.decide(view)) {
             Ok(answer) => {
                 let clamped = K::clamp(&self.context, view, answer);

@@ -1,0 +1,111 @@
+//! Lines of a guest: cut, escaped, rate-limited, and handed to tracing.
+
+use std::sync::Arc;
+
+use crate::env::{Instant, now};
+
+/// Longest line, in bytes.
+const MAX_LINE: usize = 4 << 10;
+/// Lines that may come at once.
+const BURST: f64 = 50.0;
+/// Lines per second.
+const RATE: f64 = 10.0;
+/// Of a failing guest's last words, so much is kept, in bytes.
+const MAX_LAST_WORDS: usize = 256;
+
+/// Level of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Level {
+    Debug,
+    Info,
+    Warn,
+    Error,
+}
+
+/// The log of one instance.
+pub(super) struct GuestLog {
+    topic: Box<str>,
+    plugin: Arc<str>,
+    tokens: f64,
+    refilled: Option<Instant>,
+    suppressed: u64,
+    /// The last error of the current call: what a panic had to say.
+    last_error: Option<String>,
+}
+
+impl GuestLog {
+    pub(super) fn new(topic: &str, plugin: Arc<str>) -> Self {
+        Self { topic: topic.into(), plugin, tokens: BURST, refilled: None, suppressed: 0, last_error: None }
+    }
+
+    pub(super) fn begin_call(&mut self) {
+        self.last_error = None;
+    }
+
+    /// What the guest said last before it failed.
+    pub(super) fn last_words(&self) -> Option<&str> {
+        self.last_error.as_deref()
+    }
+
+    pub(super) fn line(&mut self, level: Level, line: &str) {
+        if level == Level::Error {
+            self.last_error = Some(escape(line, MAX_LAST_WORDS));
+        }
+        if !self.admits() {
+            self.suppressed += 1;
+            return;
+        }
+        let line = escape(line, MAX_LINE);
+        let (topic, plugin, suppressed) = (&self.topic, &self.plugin, std::mem::take(&mut self.suppressed));
+        match level {
+            Level::Debug => tracing::debug!(target: "tidegate::plugin", topic = %topic, plugin = %plugin, suppressed, "{line}"),
+            Level::Info => tracing::info!(target: "tidegate::plugin", topic = %topic, plugin = %plugin, suppressed, "{line}"),
+            Level::Warn => tracing::warn!(target: "tidegate::plugin", topic = %topic, plugin = %plugin, suppressed, "{line}"),
+            Level::Error => tracing::error!(target: "tidegate::plugin", topic = %topic, plugin = %plugin, suppressed, "{line}"),
+        }
+    }
+
+    fn admits(&mut self) -> bool {
+        let now = now();
+        let since = self.refilled.replace(now).map_or(0.0, |at| now.duration_since(at).as_secs_f64());
+        self.tokens = (self.tokens + since * RATE).min(BURST);
+        let admitted = self.tokens >= 1.0;
+        if admitted {
+            self.tokens -= 1.0;
+        }
+        admitted
+    }
+}
+
+/// At most `limit` bytes of a text, control characters escaped.
+pub(super) fn escape(text: &str, limit: usize) -> String {
+    let mut escaped = String::new();
+    for c in text.trim_end().chars() {
+        let before = escaped.len();
+        if c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') {
+            escaped.extend(c.escape_default());
+        } else {
+            escaped.push(c);
+        }
+        if escaped.len() > limit {
+            escaped.truncate(before);
+            escaped.push('…');
+            break;
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_cannot_forge_others_or_flood_the_log() {
+        assert_eq!(escape("a\nERROR forged\x1b[2J\u{202e}", 100), "a\\nERROR forged\\u{1b}[2J\\u{202e}");
+        assert!(escape(&"é\n".repeat(1 << 20), 256).len() < 264);
+        let mut log = GuestLog::new("t", "p".into());
+        let admitted = (0..10_000).filter(|_| log.admits()).count();
+        assert!((50..=60).contains(&admitted), "{admitted}");
+    }
+}

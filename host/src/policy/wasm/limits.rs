@@ -1,0 +1,72 @@
+//! What a guest may take, and what else a store holds.
+
+use std::sync::Arc;
+
+use wasmtime::ResourceLimiter;
+
+use super::guest_log::GuestLog;
+
+/// Table elements of one instance.
+pub(super) const MAX_TABLE_ELEMENTS: usize = 10_000;
+/// Bytes that a guest may hand over in one call.
+pub(super) const HOSTCALL_BYTES: usize = 64 << 10;
+
+/// The data of a store.
+pub(super) struct State {
+    pub(super) limits: Limits,
+    pub(super) log: GuestLog,
+}
+
+/// Bounds memories and tables, and remembers what it denied: denied growth surfaces as an ordinary trap.
+#[derive(Debug)]
+pub(super) struct Limits {
+    memory_bytes: usize,
+    used: usize,
+    denied: Option<usize>,
+}
+
+impl State {
+    pub(super) fn new(memory_bytes: u64, topic: &str, plugin: Arc<str>) -> Self {
+        let memory_bytes = usize::try_from(memory_bytes).unwrap_or(usize::MAX);
+        Self { limits: Limits { memory_bytes, used: 0, denied: None }, log: GuestLog::new(topic, plugin) }
+    }
+
+    /// Forgets what earlier calls left.
+    pub(super) fn begin_call(&mut self) {
+        self.limits.denied = None;
+        self.log.begin_call();
+    }
+
+    /// The bytes of memory that the current call asked for and did not get.
+    pub(super) fn denied(&self) -> Option<usize> {
+        self.limits.denied
+    }
+}
+
+impl ResourceLimiter for Limits {
+    fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        let wanted = self.used.saturating_add(desired.saturating_sub(current));
+        if wanted > self.memory_bytes {
+            self.denied = Some(wanted);
+            return Ok(false);
+        }
+        self.used = wanted;
+        Ok(true)
+    }
+
+    fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        Ok(desired <= MAX_TABLE_ELEMENTS)
+    }
+
+    fn instances(&self) -> usize {
+        64
+    }
+
+    fn memories(&self) -> usize {
+        4
+    }
+
+    fn tables(&self) -> usize {
+        16
+    }
+}

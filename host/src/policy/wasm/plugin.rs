@@ -1,0 +1,212 @@
+//! A plugin: a component that passed every check, compiled, with one prepared instance for each of its kinds.
+
+use std::sync::Arc;
+
+use wasmtime::component::{Component, HasSelf, Linker};
+
+use super::LoadError;
+use super::bytes_kind::{digest, require_component};
+use super::contract::{Contract, log};
+use super::engine::Machine;
+use super::guest_log::escape;
+use super::inspect::Inspection;
+use super::instance::{Description, GuestKind, Instance, arm, at_init, new_store};
+use super::limits::{MAX_TABLE_ELEMENTS, State};
+use super::outline::Outline;
+use super::wasi;
+use crate::policy::Kind;
+use crate::policy::guard::{Fault, FaultClass};
+use crate::policy::kinds::{Flush, Index, InitRequest, Policy, PolicySource, ReadAhead};
+use crate::policy::types::Context;
+
+/// Texts of a description are cut there, in bytes.
+const MAX_TEXT: usize = 4 << 10;
+const DESCRIBE: &str = "`describe` needs no config: return constants";
+const MAX_NAME: usize = 64;
+const MAX_SCHEMA: usize = 16 << 10;
+
+/// See the module.
+pub struct LoadedPlugin {
+    machine: Arc<Machine>,
+    inspection: Inspection,
+    name: Arc<str>,
+    flush: Option<<Flush as GuestKind>::Pre>,
+    index: Option<<Index as GuestKind>::Pre>,
+    read_ahead: Option<<ReadAhead as GuestKind>::Pre>,
+}
+
+impl std::fmt::Debug for LoadedPlugin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "LoadedPlugin({} {}, {})", self.name, self.inspection.version, self.inspection.digest)
+    }
+}
+
+impl LoadedPlugin {
+    /// All checks in their order, each with its own class and remedy.
+    pub(super) fn load(machine: Arc<Machine>, bytes: &[u8]) -> Result<Self, LoadError> {
+        require_component(bytes, machine.settings.component_bytes)?;
+        let outline = Outline::read(bytes)?;
+        let contract = Contract::of(&outline)?;
+        let digest = digest(bytes);
+        let component = compile(&machine, bytes, &digest)?;
+        require_resources(&machine, &component)?;
+        let linker = link(&machine, &component)?;
+        let mut plugin = prepare(machine, &linker, &component, &contract)?;
+        let (size, version) = (bytes.len() as u64, contract.version);
+        plugin.inspection =
+            Inspection { size, digest, contract: version, imports: outline.imports, kinds: contract.kinds, ..plugin.inspection };
+        plugin.describe()?;
+        plugin.rehearse()?;
+        Ok(plugin)
+    }
+
+    /// What is known of it.
+    pub fn inspection(&self) -> &Inspection {
+        &self.inspection
+    }
+
+    fn describe(&mut self) -> Result<(), LoadError> {
+        let described = match (&self.flush, &self.index, &self.read_ahead) {
+            (Some(pre), _, _) => self.describe_kind::<Flush>(pre)?,
+            (_, Some(pre), _) => self.describe_kind::<Index>(pre)?,
+            (_, _, Some(pre)) => self.describe_kind::<ReadAhead>(pre)?,
+            (None, None, None) => return Ok(()),
+        };
+        if described.name.trim().is_empty() {
+            return Err(LoadError::new(FaultClass::BadValue, "the plugin describes itself without a name", DESCRIBE));
+        }
+        let it = &mut self.inspection;
+        (it.name, it.version) = (escape(&described.name, MAX_NAME), escape(&described.version, MAX_NAME));
+        (it.summary, it.config_schema) = (escape(&described.summary, MAX_TEXT), cut(described.config_schema, MAX_SCHEMA));
+        self.name = it.name.as_str().into();
+        Ok(())
+    }
+
+    fn describe_kind<K: GuestKind>(&self, pre: &K::Pre) -> Result<Description, LoadError> {
+        let mut store = new_store(&self.machine, "(load)", self.name.clone());
+        let _running = self.machine.clock.run();
+        let described = K::instantiate(pre, &mut store).and_then(|exports| {
+            arm(&mut store, self.machine.settings.init_deadline_ms);
+            K::describe(&exports, &mut store)
+        });
+        described.map_err(|error| LoadError::from_fault(at_init(&error, &store, "instantiating and describing it"), DESCRIBE))
+    }
+
+    /// One instance and one decision of each kind, without a config. A plugin may insist on a config: that is for the binding to give.
+    fn rehearse(&self) -> Result<(), LoadError> {
+        self.rehearse_kind::<Flush>(&self.flush)?;
+        self.rehearse_kind::<Index>(&self.index)?;
+        self.rehearse_kind::<ReadAhead>(&self.read_ahead)
+    }
+
+    fn rehearse_kind<K: GuestKind>(&self, pre: &Option<K::Pre>) -> Result<(), LoadError>
+    where
+        K::View: Default,
+    {
+        let Some(pre) = pre else { return Ok(()) };
+        let request = InitRequest { topic: "(load)", config: "{}", context: &Context::default() };
+        let mut instance = match Instance::<K>::new(&self.machine, pre, self.name.clone(), &request) {
+            Err(fault) if fault.class == FaultClass::ConfigRejected => return Ok(()),
+            other => other.map_err(|fault| LoadError::from_fault(fault, "`init` must return, with a message where it refuses a config"))?,
+        };
+        let remedy = "a decision must return for any view, one of zeros too";
+        instance
+            .decide(&K::View::default())
+            .map(drop)
+            .map_err(|fault| LoadError::new(FaultClass::CanaryFailed, format!("a trial decision of {} failed: {fault}", K::KIND), remedy))
+    }
+
+    fn instance<K: GuestKind>(&self, pre: &Option<K::Pre>, request: &InitRequest<'_>) -> Result<Box<dyn Policy<K>>, Fault> {
+        let missing = || Fault::new(FaultClass::MissingExport, format!("plugin {} exports no {}", self.name, K::KIND));
+        let pre = pre.as_ref().ok_or_else(missing)?;
+        Ok(Box::new(Instance::<K>::new(&self.machine, pre, self.name.clone(), request)?))
+    }
+}
+
+impl PolicySource for LoadedPlugin {
+    fn name(&self) -> &str {
+        &self.name
+    }
+    fn version(&self) -> &str {
+        &self.inspection.version
+    }
+    fn digest(&self) -> &str {
+        &self.inspection.digest
+    }
+    fn kinds(&self) -> Vec<Kind> {
+        self.inspection.kinds.clone()
+    }
+    fn flush(&self, request: &InitRequest<'_>) -> Result<Box<dyn Policy<Flush>>, Fault> {
+        self.instance::<Flush>(&self.flush, request)
+    }
+    fn index(&self, request: &InitRequest<'_>) -> Result<Box<dyn Policy<Index>>, Fault> {
+        self.instance::<Index>(&self.index, request)
+    }
+    fn read_ahead(&self, request: &InitRequest<'_>) -> Result<Box<dyn Policy<ReadAhead>>, Fault> {
+        self.instance::<ReadAhead>(&self.read_ahead, request)
+    }
+}
+
+fn compile(machine: &Machine, bytes: &[u8], digest: &str) -> Result<Component, LoadError> {
+    let compiled = match &machine.cache {
+        Some(cache) => cache.compile(&machine.engine, bytes, digest),
+        None => Component::new(&machine.engine, bytes),
+    };
+    compiled.map_err(|error| {
+        let problem = format!("the component does not compile: {}", escape(&format!("{error:#}"), MAX_TEXT));
+        LoadError::new(FaultClass::CompileFailed, problem, "build it with a released toolchain for plain wasm32")
+    })
+}
+
+fn require_resources(machine: &Machine, component: &Component) -> Result<(), LoadError> {
+    let Some(needs) = component.resources_required() else { return Ok(()) };
+    let memory = needs.max_initial_memory_size.unwrap_or(0) as u64;
+    if memory > machine.settings.memory_bytes {
+        let problem = format!("the component starts with {memory} bytes of memory, at most {} are allowed", machine.settings.memory_bytes);
+        return Err(LoadError::new(FaultClass::InitOom, problem, "reserve less in it, or raise policy.memory_bytes"));
+    }
+    let elements = needs.max_initial_table_size.unwrap_or(0) as usize;
+    if elements > MAX_TABLE_ELEMENTS {
+        let problem = format!("the component starts with a table of {elements} elements, at most {MAX_TABLE_ELEMENTS} are allowed");
+        return Err(LoadError::new(
+            FaultClass::InitLimit,
+            problem,
+            "leave out what fills the table: it has that many functions called indirectly",
+        ));
+    }
+    Ok(())
+}
+
+fn link(machine: &Machine, component: &Component) -> Result<Linker<State>, LoadError> {
+    let mut linker = Linker::new(&machine.engine);
+    let linked = log::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state);
+    linked.and_then(|()| wasi::link(&mut linker, component, &machine.engine)).map_err(|error| mismatch(&error))?;
+    Ok(linker)
+}
+
+fn prepare(machine: Arc<Machine>, linker: &Linker<State>, component: &Component, contract: &Contract) -> Result<LoadedPlugin, LoadError> {
+    let pre = linker.instantiate_pre(component).map_err(|error| mismatch(&error))?;
+    let has = |kind| contract.kinds.contains(&kind);
+    let flush = has(Kind::Flush).then(|| Flush::prepare(pre.clone())).transpose();
+    let index = has(Kind::Index).then(|| Index::prepare(pre.clone())).transpose();
+    let read_ahead = has(Kind::ReadAhead).then(|| ReadAhead::prepare(pre.clone())).transpose();
+    Ok(LoadedPlugin {
+        machine,
+        inspection: Inspection::default(),
+        name: "(unnamed)".into(),
+        flush: flush.map_err(|error| mismatch(&error))?,
+        index: index.map_err(|error| mismatch(&error))?,
+        read_ahead: read_ahead.map_err(|error| mismatch(&error))?,
+    })
+}
+
+fn mismatch(error: &wasmtime::Error) -> LoadError {
+    let problem = format!("an import or export has other types than the contract: {}", escape(&format!("{error:#}"), MAX_TEXT));
+    LoadError::new(FaultClass::TypeMismatch, problem, "generate its bindings from the wit/ of this host's version, unchanged")
+}
+
+fn cut(mut text: String, limit: usize) -> String {
+    let end = (0..=limit.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    text.truncate(end);
+    text
+}
