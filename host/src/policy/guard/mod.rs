@@ -185,6 +185,3 @@ impl ReadAheadPolicy for Guarded<ReadAhead> {
         Guarded::decide(self, view)
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -42,6 +42,8 @@ pub(super) struct Instance<K: GuestKind> {
     machine: Arc<Machine>,
     store: Store<State>,
     exports: K::Exports,
+    /// Longest decision, in ticks.
+    deadline: u64,
     /// Where the current seal's deadline lies, in the clock's ticks; `None`: each call has its own.
     seal_ends: Option<u64>,
 }
@@ -58,13 +60,19 @@ impl<K: GuestKind> Instance<K> {
         refused.map_err(|message| {
             Fault::new(FaultClass::ConfigRejected, format!("it refuses its config: {}", super::guest_log::escape(&message, 1 << 10)))
         })?;
-        Ok(Self { machine: machine.clone(), store, exports, seal_ends: None })
+        let deadline = machine.settings.decision_deadline_ms;
+        Ok(Self { machine: machine.clone(), store, exports, deadline, seal_ends: None })
     }
 
     /// Ticks for the next call: its own, or what is left of the seal's.
     fn budget(&self) -> u64 {
-        let full = self.machine.settings.decision_deadline_ms;
-        self.seal_ends.map_or(full, |end| end.saturating_sub(self.machine.clock.ticks()).min(full))
+        self.seal_ends.map_or(self.deadline, |end| end.saturating_sub(self.machine.clock.ticks()).min(self.deadline))
+    }
+
+    /// For a trial: a decision may take as long as an init, so that a busy machine refuses no plugin.
+    pub(super) fn patient(mut self) -> Self {
+        self.deadline = self.machine.settings.init_deadline_ms;
+        self
     }
 }
 
@@ -76,7 +84,7 @@ impl<K: GuestKind> Policy<K> for Instance<K> {
         arm(&mut self.store, budget);
         K::call(&self.exports, &mut self.store, view).map_err(|error| {
             let mut fault = classify(&error, self.store.data(), "decide");
-            if fault.class == FaultClass::Timeout && budget < self.machine.settings.decision_deadline_ms {
+            if fault.class == FaultClass::Timeout && budget < self.deadline {
                 fault.class = FaultClass::SealTimeout;
             }
             fault
@@ -84,7 +92,7 @@ impl<K: GuestKind> Policy<K> for Instance<K> {
     }
 
     fn begin_seal(&mut self) {
-        self.seal_ends = Some(self.machine.clock.ticks() + self.machine.settings.decision_deadline_ms);
+        self.seal_ends = Some(self.machine.clock.ticks() + self.deadline);
     }
 
     fn is_spent(&self) -> bool {

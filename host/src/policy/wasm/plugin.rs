@@ -105,12 +105,13 @@ impl LoadedPlugin {
     {
         let Some(pre) = pre else { return Ok(()) };
         let request = InitRequest { topic: "(load)", config: "{}", context: &Context::default() };
-        let mut instance = match Instance::<K>::new(&self.machine, pre, self.name.clone(), &request) {
+        let instance = match Instance::<K>::new(&self.machine, pre, self.name.clone(), &request) {
             Err(fault) if fault.class == FaultClass::ConfigRejected => return Ok(()),
             other => other.map_err(|fault| LoadError::from_fault(fault, "`init` must return, with a message where it refuses a config"))?,
         };
         let remedy = "a decision must return for any view, one of zeros too";
         instance
+            .patient()
             .decide(&K::View::default())
             .map(drop)
             .map_err(|fault| LoadError::new(FaultClass::CanaryFailed, format!("a trial decision of {} failed: {fault}", K::KIND), remedy))
