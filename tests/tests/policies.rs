@@ -8,7 +8,8 @@ use proptest::prelude::*;
 use tidegate::config::PolicySettings;
 use tidegate::policy::wasm::LoadedPlugin;
 use tidegate::policy::{
-    ActiveBinding, Context, FlushBounds, FlushDecision, FlushReason, FlushView, InitRequest, Kind, Policies, PolicyFault, PolicyHost, PolicySource,
+    ActiveBinding, Context, FlushBounds, FlushDecision, FlushReason, FlushView, InitRequest, Kind, Policies, PolicyFault, PolicyHost,
+    PolicySource,
 };
 use tidegate_guest::Flush;
 
@@ -44,7 +45,13 @@ fn views() -> impl Strategy<Value = Vec<FlushView>> {
     let view = (reason, 0..200_u64, sizes, load, (permille(), permille(), permille()));
     prop::collection::vec(view, 1..40).prop_map(|steps| {
         let mut now_ms = 0;
-        let step = |(reason, passed, sizes, load, shares): (FlushReason, u64, (u64, u64, u32, u64, u64, u64), (u32, u32, u32, u64, u64), (u32, u32, u32))| {
+        let step = |(reason, passed, sizes, load, shares): (
+            FlushReason,
+            u64,
+            (u64, u64, u32, u64, u64, u64),
+            (u32, u32, u32, u64, u64),
+            (u32, u32, u32),
+        )| {
             now_ms += passed;
             FlushView {
                 reason,
@@ -126,8 +133,12 @@ proptest! {
 
 #[test]
 fn bundled_policies_describe_themselves_and_import_the_log_alone() {
-    let bundled =
-        [("flush-adaptive", Kind::Flush), ("flush-threshold", Kind::Flush), ("index-spacing", Kind::Index), ("read-ahead-fixed", Kind::ReadAhead)];
+    let bundled = [
+        ("flush-adaptive", Kind::Flush),
+        ("flush-threshold", Kind::Flush),
+        ("index-spacing", Kind::Index),
+        ("read-ahead-fixed", Kind::ReadAhead),
+    ];
     for (name, kind) in bundled {
         let found = load(name).inspection().clone();
         assert_eq!((found.name.as_str(), found.kinds.as_slice()), (name, [kind].as_slice()));

@@ -24,6 +24,8 @@ const MAX_TEXT: usize = 4 << 10;
 const DESCRIBE: &str = "`describe` needs no config: return constants";
 const MAX_NAME: usize = 64;
 const MAX_SCHEMA: usize = 16 << 10;
+/// Memories are counted in pages.
+const PAGE_BYTES: u64 = 64 << 10;
 
 /// See the module.
 pub struct LoadedPlugin {
@@ -161,7 +163,7 @@ fn compile(machine: &Machine, bytes: &[u8], digest: &str) -> Result<Component, L
 
 fn require_resources(machine: &Machine, component: &Component) -> Result<(), LoadError> {
     let Some(needs) = component.resources_required() else { return Ok(()) };
-    let memory = needs.max_initial_memory_size.unwrap_or(0) as u64;
+    let memory = needs.max_initial_memory_size.unwrap_or(0).saturating_mul(PAGE_BYTES);
     if memory > machine.settings.memory_bytes {
         let problem = format!("the component starts with {memory} bytes of memory, at most {} are allowed", machine.settings.memory_bytes);
         return Err(LoadError::new(FaultClass::InitOom, problem, "reserve less in it, or raise policy.memory_bytes"));

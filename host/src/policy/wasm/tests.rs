@@ -6,7 +6,8 @@ use proptest::prelude::*;
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 
 use super::*;
-use crate::policy::guard::Fault;
+use crate::policy::Kind;
+use crate::policy::guard::{Fault, FaultClass};
 use crate::policy::kinds::{Flush, InitRequest, Policy, PolicySource};
 use crate::policy::types::{Context, FlushBounds, FlushDecision, FlushView, IndexSpacing, IndexView};
 
@@ -56,8 +57,8 @@ fn component_of(text: &str, world: &str) -> Vec<u8> {
     let (package, _) = resolve.push_path(concat!(env!("CARGO_MANIFEST_DIR"), "/../wit")).expect("the contract parses");
     let world = resolve.select_world(&[package], Some(world)).expect("the contract has the world");
     embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).expect("metadata fits any module");
-    let encoder = ComponentEncoder::default().module(&module).expect("the metadata is there");
-    encoder.validate(true).encode().expect("the fixture keeps the contract")
+    let component = ComponentEncoder::default().validate(true).module(&module).and_then(|encoder| encoder.encode());
+    component.expect("the fixture keeps the contract")
 }
 
 fn flush_component(init: &str, hostile: &str) -> Vec<u8> {
@@ -149,7 +150,9 @@ fn what_fails_before_its_first_decision_is_refused_at_load() {
     let start = "(func $start (loop (br 0))) (start $start)";
     let looping = component_of(&flush_module(INIT_OK, "", start), "flush-policy");
     assert_eq!(refusal(&looping).class(), FaultClass::InitTimeout);
-    let at_once = flush_module(INIT_OK, "", "").replace(&format!("(i64.const {TRIGGER})"), "(i64.const 0)").replace("(then )", "(then (unreachable))");
+    let at_once = flush_module(INIT_OK, "", "")
+        .replace(&format!("(i64.const {TRIGGER})"), "(i64.const 0)")
+        .replace("(then )", "(then (unreachable))");
     assert_eq!(refusal(&component_of(&at_once, "flush-policy")).class(), FaultClass::CanaryFailed);
 }
 
@@ -219,7 +222,8 @@ fn forbidden_imports_are_named_all_at_once() {
 
 #[test]
 fn another_contract_is_told_from_none_and_from_a_missing_export() {
-    let exporting = |name: &str| wat::parse_str(format!("(component (instance $i) (export \"{name}\" (instance $i)))")).expect("well-formed");
+    let exporting =
+        |name: &str| wat::parse_str(format!("(component (instance $i) (export \"{name}\" (instance $i)))")).expect("well-formed");
     let none = refusal(&exporting("acme:thing/api@1.0.0"));
     assert_eq!(none.class(), FaultClass::NoMarker);
     let newer = refusal(&exporting("tidegate:policy/flush@0.3.0"));
