@@ -1,3 +1,4 @@
 //! What the tests of the whole workspace share.
 
 pub mod servers;
+pub mod wire;

@@ -1,0 +1,242 @@
+//! A broker on a memory store, and a Kafka client of a few lines that speaks every version.
+//!
+//! The client's side of the protocol is `kafka-protocol`'s own: what our answers mean is not for us to say.
+
+use std::net::SocketAddr;
+
+use anyhow::{Context, ensure};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use kafka_protocol::messages::create_topics_request::CreatableTopic;
+use kafka_protocol::messages::fetch_request::{FetchPartition, FetchTopic};
+use kafka_protocol::messages::fetch_response::PartitionData;
+use kafka_protocol::messages::produce_request::{PartitionProduceData, TopicProduceData};
+use kafka_protocol::messages::produce_response::PartitionProduceResponse;
+use kafka_protocol::messages::{CreateTopicsRequest, FetchRequest, ProduceRequest, RequestHeader, ResponseHeader};
+use kafka_protocol::protocol::{Decodable, Encodable, HeaderVersion, Request, StrBytes};
+use tidegate::store::MemoryStore;
+use tidegate::{Settings, Storage};
+use tidegate_broker::{Broker, BrokerSettings, ListenerSettings};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// A broker that serves on a free port of this machine.
+pub struct Running {
+    /// Where.
+    pub address: SocketAddr,
+    /// What it serves.
+    pub storage: Storage,
+    /// Where its objects lie.
+    pub store: MemoryStore,
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Running {
+    /// Starts one with defaults.
+    pub async fn start() -> anyhow::Result<Self> {
+        Self::with(Settings::default(), BrokerSettings::default()).await
+    }
+
+    /// Starts one; the listeners of the settings are replaced.
+    pub async fn with(settings: Settings, mut broker: BrokerSettings) -> anyhow::Result<Self> {
+        let store = MemoryStore::default();
+        let storage = Storage::builder(settings).store(std::sync::Arc::new(store.clone())).open().await?;
+        broker.listeners = vec![ListenerSettings { listen: ([127, 0, 0, 1], 0).into(), ..ListenerSettings::default() }];
+        let broker = Broker::bind(storage.clone(), broker).await?;
+        let address = broker.addresses()[0];
+        let stop = CancellationToken::new();
+        let task = tokio::spawn(broker.run(stop.clone()));
+        Ok(Self { address, storage, store, stop, task })
+    }
+
+    /// A client of it.
+    pub async fn client(&self) -> anyhow::Result<Client> {
+        Client::connect(self.address).await
+    }
+
+    /// Stops the broker, then the host.
+    pub async fn stop(self) -> anyhow::Result<()> {
+        self.stop.cancel();
+        self.task.await?;
+        self.storage.close().await?;
+        Ok(())
+    }
+}
+
+/// One connection.
+pub struct Client {
+    stream: TcpStream,
+    sent: i32,
+    received: i32,
+}
+
+impl Client {
+    /// Connects.
+    pub async fn connect(address: SocketAddr) -> anyhow::Result<Self> {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        Ok(Self { stream, sent: 0, received: 0 })
+    }
+
+    /// Sends bytes as they are.
+    pub async fn send_raw(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
+        Ok(self.stream.write_all(bytes).await?)
+    }
+
+    /// Sends a request without waiting for its answer.
+    pub async fn send<R: Request>(&mut self, version: i16, request: &R) -> anyhow::Result<()> {
+        self.sent += 1;
+        let header = RequestHeader::default()
+            .with_request_api_key(R::KEY)
+            .with_request_api_version(version)
+            .with_correlation_id(self.sent)
+            .with_client_id(Some(StrBytes::from_static_str("test")));
+        let mut frame = BytesMut::new();
+        header.encode(&mut frame, R::header_version(version))?;
+        request.encode(&mut frame, version)?;
+        let mut bytes = BytesMut::with_capacity(4 + frame.len());
+        bytes.put_u32(frame.len() as u32);
+        bytes.extend_from_slice(&frame);
+        self.send_raw(&bytes).await
+    }
+
+    /// The next answer's bytes, without their length.
+    pub async fn receive_raw(&mut self) -> anyhow::Result<Bytes> {
+        let len = self.stream.read_u32().await.context("no answer")?;
+        let mut bytes = vec![0; len as usize];
+        self.stream.read_exact(&mut bytes).await?;
+        Ok(bytes.into())
+    }
+
+    /// The answer to the oldest request without one.
+    pub async fn receive<R: Request>(&mut self, version: i16) -> anyhow::Result<R::Response> {
+        let mut bytes = self.receive_raw().await?;
+        self.received += 1;
+        let header = ResponseHeader::decode(&mut bytes, R::Response::header_version(version))?;
+        ensure!(header.correlation_id == self.received, "answer {} came in place of {}", header.correlation_id, self.received);
+        let response = R::Response::decode(&mut bytes, version)?;
+        ensure!(!bytes.has_remaining(), "{} bytes behind the answer", bytes.len());
+        Ok(response)
+    }
+
+    /// Sends a request and waits for its answer.
+    pub async fn call<R: Request>(&mut self, version: i16, request: &R) -> anyhow::Result<R::Response> {
+        self.send(version, request).await?;
+        self.receive::<R>(version).await
+    }
+
+    /// Whether the broker closes the connection instead of sending more.
+    pub async fn is_closed(&mut self) -> bool {
+        !matches!(self.stream.read(&mut [0; 1]).await, Ok(1))
+    }
+
+    /// Creates a topic.
+    pub async fn create(&mut self, topic: &str, partitions: i32) -> anyhow::Result<()> {
+        let topic = CreatableTopic::default().with_name(name(topic)).with_num_partitions(partitions).with_replication_factor(1);
+        let response = self.call(2, &CreateTopicsRequest::default().with_topics(vec![topic])).await?;
+        ensure!(response.topics[0].error_code == 0, "topic not created: {response:?}");
+        Ok(())
+    }
+
+    /// Produces to one partition with acks from all, and waits.
+    pub async fn produce(&mut self, topic: &str, partition: i32, records: impl Into<Bytes>) -> anyhow::Result<PartitionProduceResponse> {
+        let mut response = self.call(9, &produce(topic, vec![(partition, records.into())])).await?;
+        Ok(response.responses.remove(0).partition_responses.remove(0))
+    }
+
+    /// Fetches from one partition, without waiting.
+    pub async fn fetch(&mut self, topic: &str, partition: i32, offset: i64, max_bytes: i32) -> anyhow::Result<PartitionData> {
+        let mut response = self.call(11, &fetch(topic, &[(partition, offset)], max_bytes, 0)).await?;
+        Ok(response.responses.remove(0).partitions.remove(0))
+    }
+}
+
+/// A topic's name as the codec wants it.
+pub fn name(topic: &str) -> kafka_protocol::messages::TopicName {
+    StrBytes::from_string(topic.to_owned()).into()
+}
+
+/// A produce request for partitions of a topic, with acks from all.
+pub fn produce(topic: &str, partitions: Vec<(i32, Bytes)>) -> ProduceRequest {
+    let partitions = partitions.into_iter();
+    let data = partitions.map(|(index, records)| PartitionProduceData::default().with_index(index).with_records(Some(records)));
+    let topic = TopicProduceData::default().with_name(name(topic)).with_partition_data(data.collect());
+    ProduceRequest::default().with_acks(-1).with_timeout_ms(30_000).with_topic_data(vec![topic])
+}
+
+/// A fetch over partitions of a topic from given offsets on.
+pub fn fetch(topic: &str, partitions: &[(i32, i64)], max_bytes: i32, max_wait_ms: i32) -> FetchRequest {
+    let wanted = partitions.iter().map(|(partition, offset)| {
+        FetchPartition::default().with_partition(*partition).with_fetch_offset(*offset).with_partition_max_bytes(max_bytes)
+    });
+    let topic = FetchTopic::default().with_topic(name(topic)).with_partitions(wanted.collect());
+    FetchRequest::default()
+        .with_replica_id((-1).into())
+        .with_max_wait_ms(max_wait_ms)
+        .with_min_bytes(1)
+        .with_max_bytes(max_bytes)
+        .with_topics(vec![topic])
+}
+
+/// One record batch of magic 2 with these values.
+pub fn batch(values: &[&[u8]]) -> BytesMut {
+    let mut records = BytesMut::new();
+    for (delta, value) in values.iter().enumerate() {
+        let mut record = BytesMut::from(&[0, 0][..]);
+        put_varint(&mut record, delta as i64);
+        put_varint(&mut record, -1);
+        put_varint(&mut record, value.len() as i64);
+        record.put_slice(value);
+        put_varint(&mut record, 0);
+        put_varint(&mut records, record.len() as i64);
+        records.extend_from_slice(&record);
+    }
+    let mut batch = BytesMut::new();
+    batch.put_i64(0);
+    batch.put_i32(49 + records.len() as i32);
+    batch.put_i32(-1);
+    batch.put_i8(2);
+    batch.put_u32(0);
+    batch.put_i16(0);
+    batch.put_i32(values.len() as i32 - 1);
+    batch.put_i64(1_000);
+    batch.put_i64(1_000);
+    batch.put_i64(-1);
+    batch.put_i16(-1);
+    batch.put_i32(-1);
+    batch.put_i32(values.len() as i32);
+    batch.extend_from_slice(&records);
+    seal(&mut batch);
+    batch
+}
+
+/// Writes the checksum that fits a batch's contents.
+pub fn seal(batch: &mut [u8]) {
+    let crc = crc32c::crc32c(&batch[21..]);
+    batch[17..21].copy_from_slice(&crc.to_be_bytes());
+}
+
+/// Base offset and last offset of each batch in a record set.
+pub fn offsets(mut records: &[u8]) -> Vec<(i64, i64)> {
+    let mut found = Vec::new();
+    while records.len() >= 61 {
+        let base = i64::from_be_bytes(records[..8].try_into().expect("8 bytes"));
+        let size = 12 + u32::from_be_bytes(records[8..12].try_into().expect("4 bytes")) as usize;
+        let delta = i32::from_be_bytes(records[23..27].try_into().expect("4 bytes"));
+        found.push((base, base + i64::from(delta)));
+        records = &records[size.min(records.len())..];
+    }
+    assert!(records.is_empty(), "a batch was cut");
+    found
+}
+
+fn put_varint(bytes: &mut BytesMut, value: i64) {
+    let mut rest = ((value << 1) ^ (value >> 63)) as u64;
+    while rest >= 0x80 {
+        bytes.put_u8(rest as u8 | 0x80);
+        rest >>= 7;
+    }
+    bytes.put_u8(rest as u8);
+}
