@@ -52,7 +52,8 @@ pub fn encode_snapshot(appends: &[ProducerAppend]) -> Bytes {
 /// Reads an encoded snapshot.
 pub fn decode_snapshot(bytes: &[u8]) -> Result<Vec<ProducerAppend>, FormatError> {
     let mut r = Reader::open("producer snapshot", bytes, 0, MAGIC, VERSION)?;
-    r.u16()?;
+    let reserved = r.u16()?;
+    r.check(reserved == 0, "reserved bytes are not 0")?;
     let appends = decode_appends(&mut r)?;
     r.finish()?;
     Ok(appends)

@@ -31,7 +31,8 @@ impl SliceIndex {
     /// Reads an encoded index, which lies at `position` in its object.
     pub fn decode(bytes: &[u8], position: u64) -> Result<Self, FormatError> {
         let mut r = Reader::open("slice index", bytes, position, MAGIC, VERSION)?;
-        r.u16()?;
+        let reserved = r.u16()?;
+        r.check(reserved == 0, "reserved bytes are not 0")?;
         let partition = r.u32()?;
         let count = r.u32()? as usize;
         let (end_position, end_crc32) = (r.u64()?, r.u32()?);
