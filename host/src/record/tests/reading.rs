@@ -2,10 +2,13 @@ use std::io::Write as _;
 
 use super::*;
 
-fn decoded(bytes: &[u8]) -> Vec<(Offset, i64, Option<Vec<u8>>, Option<Vec<u8>>)> {
+/// Offset, timestamp, and key and value.
+type Decoded = (Offset, i64, [Option<Vec<u8>>; 2]);
+
+fn decoded(bytes: &[u8]) -> Vec<Decoded> {
     let records = records(bytes, LIMIT).unwrap();
     let owned = |field: Option<&[u8]>| field.map(<[u8]>::to_vec);
-    records.iter().map(|r| r.unwrap()).map(|r| (r.offset, r.timestamp, owned(r.key), owned(r.value))).collect()
+    records.iter().map(|r| r.unwrap()).map(|r| (r.offset, r.timestamp, [owned(r.key), owned(r.value)])).collect()
 }
 
 proptest! {

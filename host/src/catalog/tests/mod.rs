@@ -5,6 +5,8 @@ use crate::codec::{FormatErrorKind, Writer};
 use crate::segment::ProducerAppend;
 use crate::types::TopicId;
 
+mod fixtures;
+
 fn any_slice() -> impl Strategy<Value = SliceMeta> {
     let offsets = (0i64..1 << 61, 1i64..1 << 61);
     let positions = (0u64..1 << 60, 61u64..1 << 40, 1u32..100, 0u64..1 << 60, 60u32..);
@@ -42,19 +44,16 @@ fn any_refs() -> impl Strategy<Value = Vec<PageRef>> {
     let page = (any::<u8>(), 0u64..1 << 50, 1u64..1 << 50, any::<u32>(), any::<u128>(), coverage);
     proptest::collection::vec(page, 0..8).prop_map(|pages| {
         let mut slot = 0;
-        let page =
-            |(level, gap, slots, epoch, nonce, coverage): (u8, u64, u64, u32, u128, std::collections::BTreeMap<_, (i64, i64, i64)>)| {
-                let first_slot = slot + gap;
-                slot = first_slot + slots;
-                let coverage = coverage.into_iter().map(|(partition, (base, count, time))| Coverage {
-                    partition,
-                    base_offset: base,
-                    next_offset: base + count,
-                    max_timestamp: time,
-                });
-                PageRef { level, first_slot, end_slot: slot, epoch, nonce: Nonce(nonce), coverage: coverage.collect() }
-            };
-        pages.into_iter().map(page).collect()
+        let page = pages.into_iter().map(|(level, gap, slots, epoch, nonce, coverage)| {
+            let first_slot = slot + gap;
+            slot = first_slot + slots;
+            let coverage = coverage.into_iter().map(|(partition, (base_offset, records, max_timestamp))| {
+                let next_offset: i64 = base_offset + records;
+                Coverage { partition, base_offset, next_offset, max_timestamp }
+            });
+            PageRef { level, first_slot, end_slot: slot, epoch, nonce: Nonce(nonce), coverage: coverage.collect() }
+        });
+        page.collect()
     })
 }
 
