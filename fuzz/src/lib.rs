@@ -19,8 +19,10 @@ pub mod types;
 
 pub use error::{Error, ErrorKind};
 
-/// The one policy type that the formats know.
+/// The one policy type that the formats know, and the value that leaves a bound out.
 pub mod policy {
+    pub const UNBOUNDED: u64 = u64::MAX;
+
     /// As in the host.
     #[derive(Clone, Copy, Debug)]
     pub struct IndexSpacing {
