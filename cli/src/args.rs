@@ -1,0 +1,221 @@
+//! The command line.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use tidegate::policy::Kind;
+
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 it failed, 2 the command line is wrong.";
+
+/// A storage runtime for Kafka-style logs on S3.
+#[derive(Debug, Parser)]
+#[command(name = "tidegate", version, after_help = EXIT_CODES, propagate_version = true)]
+pub(crate) struct Cli {
+    /// Answer in JSON, one document a line, errors too.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// What to log to standard error: a level, or levels by module (`info,tidegate::log=debug`).
+    #[arg(long, global = true, env = "TIDEGATE_LOG", value_name = "FILTER")]
+    pub(crate) log: Option<String>,
+    /// How log lines look.
+    #[arg(long, global = true, value_enum, default_value_t, env = "TIDEGATE_LOG_FORMAT")]
+    pub(crate) log_format: LogFormat,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON document a line.
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve Kafka clients until SIGTERM or SIGINT.
+    Serve(Box<ServeArgs>),
+    /// Create, list, describe and delete topics of a running broker.
+    Topic(TopicArgs),
+    /// List, bind and unbind policies of a running broker.
+    Policy(PolicyArgs),
+    /// Build, check and inspect policies without a broker.
+    Plugin(crate::plugin::PluginArgs),
+    /// Look into stored objects and check them.
+    Segment(SegmentArgs),
+}
+
+const SERVE_HELP: &str = "\
+The first SIGTERM or SIGINT drains: no new requests, what is buffered is committed, then the process ends. A
+second one ends it at once.
+
+Examples:
+  tidegate serve --data-dir ./data
+  tidegate serve --config tidegate.toml
+  tidegate serve --data-dir ./data --plugins ./plugins --bind flush=flush-adaptive --bind 'logs-*:index=index-spacing'";
+
+#[derive(Debug, Args)]
+#[command(after_help = SERVE_HELP)]
+pub(crate) struct ServeArgs {
+    /// Settings file (TOML); the flags below win over it.
+    #[arg(long, value_name = "FILE", env = "TIDEGATE_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+    /// Keep everything in this local directory.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// Address for Kafka clients; port 0 takes a free one.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// Address for the admin API; port 0 takes a free one.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) admin_listen: Option<SocketAddr>,
+    /// Directory where `--bind` and bindings of the settings file find components by name.
+    #[arg(long, value_name = "DIR", env = "TIDEGATE_PLUGINS")]
+    pub(crate) plugins: Option<PathBuf>,
+    /// Bind a component, by name or path, below all that is bound at run time; may be repeated. Without a pattern it is for every topic.
+    #[arg(long, value_name = "[PATTERN:]KIND=PLUGIN")]
+    pub(crate) bind: Vec<String>,
+    /// Token of the admin API, needed where it listens beyond loopback.
+    #[arg(long, value_name = "TOKEN", env = "TIDEGATE_TOKEN", hide_env_values = true)]
+    pub(crate) token: Option<String>,
+}
+
+/// How to reach a running broker.
+#[derive(Debug, Args)]
+pub(crate) struct AdminArgs {
+    /// Base URL of the admin API.
+    #[arg(long, global = true, value_name = "URL", env = "TIDEGATE_ADMIN", default_value = "http://127.0.0.1:9644")]
+    pub(crate) admin: String,
+    /// Token of the admin API; better given in the environment, where no other user sees it.
+    #[arg(long, global = true, value_name = "TOKEN", env = "TIDEGATE_TOKEN", hide_env_values = true)]
+    pub(crate) token: Option<String>,
+}
+
+const TOPIC_HELP: &str = "\
+Examples:
+  tidegate topic create orders --partitions 8
+  tidegate topic create audit --partitions 64 --lanes 2 --set retention_ms=-1 --set max_age_ms=250
+  tidegate topic describe orders --json";
+
+#[derive(Debug, Args)]
+#[command(after_help = TOPIC_HELP)]
+pub(crate) struct TopicArgs {
+    #[command(flatten)]
+    pub(crate) admin: AdminArgs,
+    #[command(subcommand)]
+    pub(crate) command: TopicCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TopicCommand {
+    /// Create a topic.
+    Create {
+        /// 1 to 249 of `a-z A-Z 0-9 . _ -`.
+        name: String,
+        /// Partitions; without it, as the broker's settings say.
+        #[arg(long, short)]
+        partitions: Option<u32>,
+        /// Lanes, 1 to the number of partitions: PUTs follow lanes. Fixed for ever.
+        #[arg(long)]
+        lanes: Option<u32>,
+        /// A setting of this topic alone, by its name in the settings file; may be repeated.
+        #[arg(long = "set", value_name = "KEY=VALUE")]
+        settings: Vec<String>,
+    },
+    /// List all topics.
+    List,
+    /// Show a topic, its settings, and the offsets of the partitions that the broker has open.
+    Describe {
+        /// Its name.
+        name: String,
+    },
+    /// Delete a topic and everything in it.
+    Delete {
+        /// Its name.
+        name: String,
+    },
+}
+
+const POLICY_HELP: &str = "\
+Of several bindings that match a topic, the last one wins. Running lanes follow at once; a component that does not
+load leaves everything as it was, and the message says why.
+
+Examples:
+  tidegate policy set 'logs-*' flush target/plugins/flush-adaptive.wasm --config '{\"max_age_us\": 50000}'
+  tidegate policy list
+  tidegate policy unset 'logs-*' flush";
+
+#[derive(Debug, Args)]
+#[command(after_help = POLICY_HELP)]
+pub(crate) struct PolicyArgs {
+    #[command(flatten)]
+    pub(crate) admin: AdminArgs,
+    #[command(subcommand)]
+    pub(crate) command: PolicyCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyCommand {
+    /// Show what is bound and how it does.
+    List,
+    /// Bind a component to the topics that match a pattern.
+    Set {
+        /// Glob over topic names.
+        pattern: String,
+        /// flush, index or read-ahead.
+        kind: Kind,
+        /// The component.
+        component: PathBuf,
+        /// JSON for its `init`, or `@FILE` to read it from a file.
+        #[arg(long, value_name = "JSON", default_value = "{}")]
+        config: String,
+        /// Who binds it; shown to others.
+        #[arg(long, env = "USER", default_value = "")]
+        by: String,
+    },
+    /// Remove a binding; what it covered falls back to the binding below it, or to the built-in.
+    Unset {
+        /// The binding's pattern, to the letter.
+        pattern: String,
+        /// flush, index or read-ahead.
+        kind: Kind,
+        /// Who unbinds it.
+        #[arg(long, env = "USER", default_value = "")]
+        by: String,
+    },
+}
+
+const SEGMENT_HELP: &str = "\
+Understands segments and fences (version 2), segments of version 1, manifests, catalog pages and producer
+snapshots, by their first bytes.
+
+Examples:
+  tidegate segment inspect ./data/objects/.../log/0000000000/00000000000000000007
+  tidegate segment verify --config tidegate.toml KEY";
+
+#[derive(Debug, Args)]
+#[command(after_help = SEGMENT_HELP)]
+pub(crate) struct SegmentArgs {
+    #[command(subcommand)]
+    pub(crate) command: SegmentCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SegmentCommand {
+    /// Show what an object says of itself, after checking header and footer.
+    Inspect(ObjectArgs),
+    /// Check every checksum and every batch of an object.
+    Verify(ObjectArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ObjectArgs {
+    /// A file; with `--config`, a key in that store.
+    pub(crate) object: String,
+    /// Settings file that names the store.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}

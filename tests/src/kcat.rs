@@ -1,0 +1,49 @@
+//! kcat: a librdkafka client from the command line.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::Command;
+use tokio::time::timeout;
+
+/// How long one run may take before the test gives up: no measure of anything.
+const PATIENCE: Duration = Duration::from_secs(900);
+
+fn kcat(broker: &str, topic: &str) -> Command {
+    let mut command = Command::new("kcat");
+    command.args(["-b", broker, "-t", topic, "-q"]).stdin(Stdio::null()).kill_on_drop(true);
+    command
+}
+
+/// Produces each line of a file, its key before the first tab, and waits for every ack.
+pub async fn produce_file(broker: &str, topic: &str, file: &Path) -> Result<()> {
+    let mut command = kcat(broker, topic);
+    command.args(["-P", "-K", "\t", "-X", "acks=all", "-X", "linger.ms=20", "-l"]).arg(file);
+    let output = timeout(PATIENCE, command.output()).await.context("kcat does not end")?.context("kcat is not installed")?;
+    // kcat names each message that failed, and ends with 0 all the same.
+    ensure!(output.status.success() && output.stderr.is_empty(), "kcat -P: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(())
+}
+
+/// Reads a topic from its start to its end; hands each record to `take` in kcat's format `format`, which ends a record with a newline.
+pub async fn consume(broker: &str, topic: &str, format: &str, mut take: impl FnMut(&[u8])) -> Result<()> {
+    let mut command = kcat(broker, topic);
+    command.args(["-C", "-o", "beginning", "-e", "-X", "check.crcs=true", "-f", format]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().context("kcat is not installed")?;
+    let mut lines = BufReader::with_capacity(1 << 20, child.stdout.take().context("standard output is piped")?);
+    let read = async {
+        let mut line = Vec::new();
+        while lines.read_until(b'\n', &mut line).await? > 0 {
+            take(line.strip_suffix(b"\n").unwrap_or(&line));
+            line.clear();
+        }
+        anyhow::Ok(())
+    };
+    timeout(PATIENCE, read).await.context("kcat does not end")??;
+    let output = timeout(PATIENCE, child.wait_with_output()).await.context("kcat does not end")??;
+    ensure!(output.status.success(), "kcat -C: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! Policies of a running broker, bound and unbound over the admin API while producers go on.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use tidegate_tests::broker::{BrokerProcess, Cluster, plugin};
+use tidegate_tests::load::{Load, check_equal, stored};
+
+const TOPIC: &str = "orders";
+const PARTITIONS: i32 = 4;
+const RECORDS: u64 = 400;
+const PATIENCE: Duration = Duration::from_secs(60);
+
+async fn set(broker: &BrokerProcess, pattern: &str, plugin_name: &str) -> Result<Value> {
+    let component = plugin(plugin_name);
+    broker.tidegate(&["policy", "set", pattern, "flush", component.to_str().context("a path in UTF-8")?]).await
+}
+
+/// The status of the flush binding of a pattern.
+async fn status(broker: &BrokerProcess, pattern: &str) -> Result<Value> {
+    let list = broker.tidegate(&["policy", "list"]).await?;
+    let found = list["status"].as_array().into_iter().flatten().find(|s| s["pattern"] == pattern && s["kind"] == "flush");
+    found.cloned().with_context(|| format!("no flush binding for {pattern} in {list}"))
+}
+
+/// Waits until the binding of a pattern has been asked.
+async fn asked(broker: &BrokerProcess, pattern: &str) -> Result<Value> {
+    let waiting = async {
+        loop {
+            let status = status(broker, pattern).await?;
+            if status["calls"].as_u64() > Some(0) {
+                return anyhow::Ok(status);
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting).await.context("the policy is never asked")?
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_policy_changes_under_load_without_error_gap_or_duplicate() -> Result<()> {
+    let cluster = Cluster::local()?;
+    let broker = cluster.start().await?;
+    broker.tidegate(&["topic", "create", TOPIC, "--partitions", &PARTITIONS.to_string()]).await?;
+    let load = Load::start(broker.kafka(), TOPIC, PARTITIONS, "load");
+    load.progress_by(RECORDS).await?;
+    for name in ["flush_threshold", "flush_adaptive", "flush_threshold"] {
+        set(&broker, "ord*", name).await?;
+        let status = asked(&broker, "ord*").await?;
+        ensure!(status["degraded"] == "" && status["faults"] == 0, "{name}: {status}");
+        load.progress_by(RECORDS).await?;
+    }
+    broker.tidegate(&["policy", "unset", "ord*", "flush"]).await?;
+    load.progress_by(RECORDS).await?;
+    let acked = load.stop().await?;
+    check_equal(&acked, &stored(broker.kafka(), TOPIC).await?)?;
+    ensure!(broker.terminate().await?.success(), "the stop failed: {}", cluster.log());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_binding_survives_a_restart() -> Result<()> {
+    let cluster = Cluster::local()?;
+    let broker = cluster.start().await?;
+    set(&broker, "*", "flush_threshold").await?;
+    let before = status(&broker, "*").await?;
+    broker.kill().await?;
+
+    let broker = cluster.start().await?;
+    broker.tidegate(&["topic", "create", TOPIC]).await?;
+    let load = Load::start(broker.kafka(), TOPIC, 1, "after");
+    load.progress_by(RECORDS).await?;
+    let after = asked(&broker, "*").await?;
+    ensure!(before["digest"] == after["digest"], "another component: {before}, {after}");
+    load.stop().await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_component_is_refused_and_changes_nothing() -> Result<()> {
+    let cluster = Cluster::local()?;
+    let broker = cluster.start().await?;
+    set(&broker, "*", "flush_threshold").await?;
+    let before = broker.tidegate(&["policy", "list"]).await?;
+    let directory = tempfile::tempdir()?;
+    let file = directory.path().join("no.wasm");
+    std::fs::write(&file, b"{\"not\": \"wasm\"}")?;
+    let refusal = broker.tidegate(&["policy", "set", "*", "flush", file.to_str().context("a path in UTF-8")?]).await;
+    ensure!(refusal.is_err(), "accepted: {refusal:?}");
+    let after = broker.tidegate(&["policy", "list"]).await?;
+    ensure!(before["bindings"] == after["bindings"], "{before} became {after}");
+    Ok(())
+}
