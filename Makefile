@@ -27,7 +27,7 @@ plugins: ## build the bundled policies as components into target/plugins
 model: ## check the commit protocol over every interleaving, and that each rule is needed
 	@scripts/model.sh
 
-fuzz: ## run each fuzz target for SECONDS=60 seconds
+fuzz: ## share SECONDS=60 among the fuzz targets
 	@scripts/fuzz.sh $(SECONDS)
 
 deny: ## licences, sources and advisories of all dependencies

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the fuzz targets for $1 seconds each.
+# Runs every fuzz target, $1 seconds in all.
 source "$(dirname "$0")/lib.sh"
 
 [ -x fuzz/run.sh ] || fail "fuzz/run.sh is missing"
-exec fuzz/run.sh "${1:?seconds for each target}"
+exec fuzz/run.sh "${1:?seconds for all targets}"

@@ -8,7 +8,4 @@ out=${TIDEGATE_PLUGINS:-$target/plugins}
 scripts/setup.sh wasm
 cargo build --locked --package tidegate-cli --profile "$profile"
 tidegate=$(binary "$profile")
-mkdir -p "$out"
-for crate in plugins/*/; do
-    "$tidegate" plugin build "$crate" --out "$out"
-done
+"$tidegate" plugin build plugins/*/ --out "$out"

@@ -8,7 +8,7 @@ export TIDEGATE_PLUGINS=$target/plugins
 PROFILE=$profile scripts/plugins.sh
 
 bindings=()
-for bound in flush=flush_adaptive index=index_spacing read-ahead=read_ahead_fixed; do
+for bound in flush=flush-adaptive index=index-spacing read-ahead=read-ahead-fixed; do
     bindings+=(--bind "$bound")
 done
 exec "$(binary "$profile")" serve --data-dir "${TIDEGATE_DATA:-$root/data}" --plugins "$TIDEGATE_PLUGINS" "${bindings[@]}" "$@"

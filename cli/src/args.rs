@@ -144,7 +144,7 @@ Of several bindings that match a topic, the last one wins. Running lanes follow 
 load leaves everything as it was, and the message says why.
 
 Examples:
-  tidegate policy set 'logs-*' flush target/plugins/flush-adaptive.wasm --config '{\"max_age_us\": 50000}'
+  tidegate policy set 'logs-*' flush target/plugins/flush-adaptive.wasm --config '{\"max_age_ms\": 50}'
   tidegate policy list
   tidegate policy unset 'logs-*' flush";
 

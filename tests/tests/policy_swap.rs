@@ -45,7 +45,7 @@ async fn a_policy_changes_under_load_without_error_gap_or_duplicate() -> Result<
     broker.tidegate(&["topic", "create", TOPIC, "--partitions", &PARTITIONS.to_string()]).await?;
     let load = Load::start(broker.kafka(), TOPIC, PARTITIONS, "load");
     load.progress_by(RECORDS).await?;
-    for name in ["flush_threshold", "flush_adaptive", "flush_threshold"] {
+    for name in ["flush-threshold", "flush-adaptive", "flush-threshold"] {
         set(&broker, "ord*", name).await?;
         let status = asked(&broker, "ord*").await?;
         ensure!(status["degraded"] == "" && status["faults"] == 0, "{name}: {status}");
@@ -63,7 +63,7 @@ async fn a_policy_changes_under_load_without_error_gap_or_duplicate() -> Result<
 async fn a_binding_survives_a_restart() -> Result<()> {
     let cluster = Cluster::local()?;
     let broker = cluster.start().await?;
-    set(&broker, "*", "flush_threshold").await?;
+    set(&broker, "*", "flush-threshold").await?;
     let before = status(&broker, "*").await?;
     broker.kill().await?;
 
@@ -81,7 +81,7 @@ async fn a_binding_survives_a_restart() -> Result<()> {
 async fn what_is_no_component_is_refused_and_changes_nothing() -> Result<()> {
     let cluster = Cluster::local()?;
     let broker = cluster.start().await?;
-    set(&broker, "*", "flush_threshold").await?;
+    set(&broker, "*", "flush-threshold").await?;
     let before = broker.tidegate(&["policy", "list"]).await?;
     let directory = tempfile::tempdir()?;
     let file = directory.path().join("no.wasm");

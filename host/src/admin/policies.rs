@@ -40,8 +40,8 @@ pub(super) async fn unset(
 }
 
 fn answer(storage: &Storage, bindings: BindingSet) -> Result<PolicyList, Failure> {
-    let _ = storage;
-    let status = Vec::new();
+    let unshowable = |e| Error::new(ErrorKind::Unsupported, format!("the status of a binding cannot be shown: {e}"));
+    let status = storage.policy_status().iter().map(serde_json::to_value).collect::<Result<_, _>>().map_err(unshowable)?;
     Ok(PolicyList { generation: bindings.generation, bindings: bindings.bindings, status })
 }
 
