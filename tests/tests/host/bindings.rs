@@ -1,0 +1,101 @@
+//! Policies bound at run time: they outlive the host, reach other hosts, and fail softly.
+
+use std::time::Duration;
+
+use tidegate::ErrorKind;
+use tidegate::policy::Kind;
+use tidegate::runtime::Bind;
+use tidegate_tests::plugins::fixed_index;
+use tidegate_tests::records::one;
+use tidegate_tests::world::{World, at, commit, create, value};
+
+fn bind(pattern: &str, component: Vec<u8>) -> Bind {
+    Bind {
+        pattern: pattern.to_owned(),
+        kind: Kind::Index,
+        component: component.into(),
+        source: "a test".to_owned(),
+        config: serde_json::json!({}),
+        by: "tester".to_owned(),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_binding_outlives_its_host_and_reaches_others() {
+    let world = World::with(|s| s.host.metadata_interval_ms = 1_000);
+    let host = world.open().await;
+    let other = world.open().await;
+    let set = host.bind(bind("orders*", fixed_index(8_192))).await.unwrap();
+    assert_eq!((set.generation, set.bindings.len()), (1, 1));
+    assert_eq!(set.bindings[0].by, "tester");
+    assert_eq!(host.bind(bind("orders*", fixed_index(8_192))).await.unwrap(), set, "the same again changes nothing");
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(other.bindings(), set);
+    assert_eq!(other.policy_status()[0].plugin, "fixed-index");
+    host.close().await.unwrap();
+
+    let next = world.open().await;
+    assert_eq!(next.bindings(), set);
+    let status = next.policy_status();
+    assert_eq!((status[0].plugin.as_str(), status[0].degraded.as_str()), ("fixed-index", ""));
+
+    let topic = create(&next, "orders-eu", 1, 1).await;
+    for i in 0..20 {
+        commit(&next, at(&topic, 0), one(value(i))).await.unwrap();
+    }
+    assert_eq!(next.policy_status()[0].total.faults, 0);
+    let set = next.unbind("orders*", Kind::Index, "tester").await.unwrap();
+    assert_eq!((set.generation, set.bindings.len()), (2, 0));
+    assert!(next.policy_status().is_empty());
+    assert_eq!(next.unbind("orders*", Kind::Index, "tester").await.unwrap_err().kind(), ErrorKind::NotFound);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_bound_leaves_everything_as_it_was() {
+    let world = World::default();
+    let host = world.open().await;
+    let set = host.bind(bind("*", fixed_index(8_192))).await.unwrap();
+    let objects = world.store.snapshot();
+    let bad = [
+        bind("*", b"no component".to_vec()),
+        bind("[", fixed_index(4_096)),
+        Bind { kind: Kind::Flush, ..bind("*", fixed_index(4_096)) },
+    ];
+    for bind in bad {
+        assert_eq!(host.bind(bind).await.unwrap_err().kind(), ErrorKind::InvalidInput);
+    }
+    assert_eq!(host.bindings(), set);
+    assert_eq!(world.store.snapshot(), objects);
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_hosts_that_bind_at_once_lose_neither() {
+    let world = World::default();
+    let (a, b) = (world.open().await, world.open().await);
+    let (left, right) = tokio::join!(a.bind(bind("a*", fixed_index(8_192))), b.bind(bind("b*", fixed_index(16_384))));
+    left.unwrap();
+    right.unwrap();
+    let both = world.open().await.bindings();
+    let mut patterns: Vec<_> = both.bindings.iter().map(|b| b.pattern.as_str()).collect();
+    patterns.sort_unstable();
+    assert_eq!((both.generation, patterns), (2, vec!["a*", "b*"]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_component_falls_back_loudly_and_heals() {
+    let world = World::with(|s| s.host.metadata_interval_ms = 1_000);
+    let host = world.open().await;
+    host.bind(bind("*", fixed_index(8_192))).await.unwrap();
+    host.close().await.unwrap();
+    let (key, bytes) = world.store.snapshot().into_iter().find(|(key, _)| key.starts_with("plugins/")).unwrap();
+    world.store.remove(&key);
+
+    let host = world.open().await;
+    let status = host.policy_status();
+    assert!(status[0].degraded.contains(&key), "{:?} does not name {key}", status[0].degraded);
+    let topic = create(&host, "orders", 1, 1).await;
+    commit(&host, at(&topic, 0), one(value("the built-in decides"))).await.unwrap();
+    world.store.insert(&key, bytes);
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(host.policy_status()[0].degraded, "");
+}

@@ -1,0 +1,18 @@
+//! Scenarios of a host on a store in memory, in virtual time, and on a directory: one or a few of a kind in each file.
+
+#![allow(clippy::unwrap_used, reason = "the steps of a scenario are functions, not only those marked as tests")]
+
+mod bindings;
+mod bounded_memory;
+mod cost;
+mod damage;
+mod drain;
+mod fencing;
+mod idle_lane;
+mod local_store;
+mod no_copies;
+mod read_after_ack;
+mod refused_segment;
+mod shared_lane;
+mod store_trouble;
+mod topics;
