@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use kafka_protocol::ResponseError;
-use parking_lot::Mutex;
 use tidegate::metadata::TopicRecord;
 use tidegate::runtime::TopicSpec;
 use tidegate::types::{TopicId, TopicName};
@@ -39,13 +38,11 @@ pub(crate) fn checked_name(name: &str) -> Result<TopicName, Refusal> {
 pub(crate) struct Topics {
     storage: Storage,
     auto_create: bool,
-    /// Names by id, of topics that clients asked for by id; replaced as a whole when one is missing.
-    names: Mutex<BTreeMap<Uuid, TopicName>>,
 }
 
 impl Topics {
     pub(crate) fn new(storage: Storage, auto_create: bool) -> Self {
-        Self { storage, auto_create, names: Mutex::default() }
+        Self { storage, auto_create }
     }
 
     /// The topic of a name; created if it is missing, `may_create` and the settings allow it.
@@ -66,25 +63,12 @@ impl Topics {
 
     /// The topic of an id.
     pub(crate) async fn by_id(&self, id: Uuid) -> Result<TopicRecord, Refusal> {
-        let unknown = || Refusal::new(ResponseError::UnknownTopicId, format!("no topic has the id {id}"));
-        let known = self.names.lock().get(&id).cloned();
-        let name = match known {
-            Some(name) => name,
-            None => self.learn(id).await?.ok_or_else(unknown)?,
-        };
-        self.find(&name).await?.filter(|topic| topic.id == TopicId(id)).ok_or_else(unknown)
+        let found = self.storage.topic_by_id(TopicId(id)).await.map_err(|error| Refusal::of(&error))?;
+        found.ok_or_else(|| Refusal::new(ResponseError::UnknownTopicId, format!("no topic has the id {id}")))
     }
 
     async fn find(&self, name: &TopicName) -> Result<Option<TopicRecord>, Refusal> {
         self.storage.topic(name).await.map_err(|error| Refusal::of(&error))
-    }
-
-    async fn learn(&self, id: Uuid) -> Result<Option<TopicName>, Refusal> {
-        let topics = self.storage.topics().await.map_err(|error| Refusal::of(&error))?;
-        let names: BTreeMap<_, _> = topics.into_iter().map(|topic| (topic.id.0, topic.name)).collect();
-        let name = names.get(&id).cloned();
-        *self.names.lock() = names;
-        Ok(name)
     }
 }
 
