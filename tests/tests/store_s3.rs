@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tidegate::config::StoreSettings;
 use tidegate::env::Env;
+use tidegate::metadata::ObjectMetadata;
 use tidegate::metrics::Metrics;
 use tidegate::store::conformance::conformance;
 use tidegate::store::{self, Body, GetRange, ObjectStore, PutMode, S3Store, StoreErrorKind};
@@ -19,7 +20,8 @@ fn raw(settings: &tidegate::config::S3Settings) -> S3Store {
 async fn s3_keeps_what_the_trait_promises() {
     let server = SeaweedFs::start().await.expect("SeaweedFS starts");
     conformance(Arc::new(raw(&server.settings("raw"))), "suite").await;
-    conformance(server.connect("with/retries").await.expect("connect"), "suite").await;
+    let metadata = ObjectMetadata::new(server.connect("metadata").await.expect("connect"), Env::system());
+    tidegate::metadata::conformance::conformance(Arc::new(metadata)).await;
     opening_probes_the_server(&server).await;
     prefixes_keep_clusters_apart(&server).await;
     a_damaged_body_is_not_stored(&server).await;

@@ -103,6 +103,9 @@ pub trait ObjectStore: Send + Sync + fmt::Debug + 'static {
 
     /// All objects whose key starts with `prefix` and sorts after `start_after`, in key order, at most `limit`.
     /// Pages of the store are joined; a page that fails is asked for again.
+    ///
+    /// Some S3 servers keep folders and sort a folder by its bare name, so that `a/1` comes before `a-b/1`. Key
+    /// layouts therefore give sibling folders names of one length, and `start_after` is a key and no folder.
     async fn list(&self, prefix: &str, start_after: Option<&str>, limit: usize) -> Result<Vec<ObjectMeta>, StoreError>;
 
     /// Deletes objects; a key that is gone is fine. On an error some may be deleted; the call may be repeated.

@@ -68,6 +68,8 @@ fn s3_options(s3: &S3Settings) -> RetryOptions {
 mod tests {
     use super::*;
 
+    type Spoil = fn(&mut S3Settings);
+
     #[tokio::test]
     async fn memory_and_local_open_safely() {
         let dir = tempfile::tempdir().unwrap();
@@ -81,16 +83,16 @@ mod tests {
     #[tokio::test]
     async fn a_bad_s3_setting_is_an_error_that_names_the_key() {
         let good = S3Settings { bucket: "b".into(), access_key: Some("a".into()), secret_key: Some("s".into()), ..S3Settings::default() };
-        let cases: [(&str, Box<dyn Fn(&mut S3Settings)>); 9] = [
-            ("store.bucket", Box::new(|s| s.bucket.clear())),
-            ("store.prefix", Box::new(|s| s.prefix = "../x".into())),
-            ("store.prefix", Box::new(|s| s.prefix = "x/".into())),
-            ("store.region", Box::new(|s| s.region.clear())),
-            ("store.endpoint", Box::new(|s| s.endpoint = Some("127.0.0.1:8333".into()))),
-            ("store.secret_key", Box::new(|s| s.secret_key = None)),
-            ("store.timeout_ms", Box::new(|s| s.timeout_ms = 0)),
-            ("store.tries", Box::new(|s| s.tries = 0)),
-            ("store.concurrency", Box::new(|s| s.concurrency = 0)),
+        let cases: [(&str, Spoil); 9] = [
+            ("store.bucket", |s| s.bucket.clear()),
+            ("store.prefix", |s| s.prefix = "../x".into()),
+            ("store.prefix", |s| s.prefix = "x/".into()),
+            ("store.region", |s| s.region.clear()),
+            ("store.endpoint", |s| s.endpoint = Some("127.0.0.1:8333".into())),
+            ("store.secret_key", |s| s.secret_key = None),
+            ("store.timeout_ms", |s| s.timeout_ms = 0),
+            ("store.tries", |s| s.tries = 0),
+            ("store.concurrency", |s| s.concurrency = 0),
         ];
         for (key, spoil) in cases {
             let mut settings = good.clone();

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 
 use super::*;
-use crate::store::conformance::conformance;
+use crate::store::conformance::{conformance, strict_order};
 
 fn open(path: &Path) -> LocalStore {
     LocalStore::open(path, &Env::system()).unwrap()
@@ -22,6 +22,7 @@ fn temporary_files(path: &Path) -> usize {
 async fn local_passes_the_conformance_suite() {
     let dir = tempfile::tempdir().unwrap();
     conformance(Arc::new(open(dir.path())), "suite").await;
+    strict_order(Arc::new(open(dir.path())), "suite").await;
     assert_eq!(temporary_files(dir.path()), 0);
 }
 

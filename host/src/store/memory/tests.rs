@@ -2,7 +2,7 @@ use bytes::Bytes;
 
 use super::*;
 use crate::env;
-use crate::store::conformance::conformance;
+use crate::store::conformance::{conformance, strict_order};
 
 fn store() -> MemoryStore {
     MemoryStore::default()
@@ -15,6 +15,7 @@ async fn create(store: &MemoryStore, key: &str, bytes: &'static [u8]) -> Result<
 #[tokio::test]
 async fn memory_passes_the_conformance_suite() {
     conformance(Arc::new(store()), "suite").await;
+    strict_order(Arc::new(store()), "suite").await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,6 +3,7 @@
 //! A body that gives no byte for the time-out is dropped and asked for again from where it stood, with `If-Match`
 //! on the version it began with, so that what comes back is always of one state of the object.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use aws_sdk_s3::operation::get_object::GetObjectOutput;
@@ -41,9 +42,14 @@ pub(super) async fn get(store: &S3Store, key: &str, range: &GetRange) -> Result<
 fn header(range: &GetRange) -> Option<String> {
     match range {
         GetRange::Full => None,
-        GetRange::Bounded(range) => Some(format!("bytes={}-{}", range.start, range.end - 1)),
+        GetRange::Bounded(range) => Some(format!("bytes={}-{}", range.start, last_of(range))),
         GetRange::Tail(bytes) => Some(format!("bytes=-{bytes}")),
     }
+}
+
+/// Servers read positions as signed numbers, and take a larger one for an error.
+fn last_of(range: &Range<u64>) -> u64 {
+    (range.end - 1).min(i64::MAX as u64).max(range.start)
 }
 
 /// HTTP has no way to say "the last bytes of nothing".
@@ -110,13 +116,7 @@ fn check(key: &str, range: &GetRange, answer: &Answer) -> Result<(), StoreError>
     Err(StoreError::new(StoreErrorKind::Corrupt, Operation::Get, key, message))
 }
 
-async fn read_all(
-    store: &S3Store,
-    key: &str,
-    positions: std::ops::Range<u64>,
-    version: &Version,
-    mut body: ByteStream,
-) -> Result<Bytes, StoreError> {
+async fn read_all(store: &S3Store, key: &str, positions: Range<u64>, version: &Version, mut body: ByteStream) -> Result<Bytes, StoreError> {
     let wanted = (positions.end - positions.start) as usize;
     let mut bytes = BytesMut::with_capacity(wanted);
     let mut failures = 0;
@@ -134,7 +134,7 @@ async fn read_all(
     }
 }
 
-async fn resume(store: &S3Store, key: &str, rest: std::ops::Range<u64>, on: &Version) -> Result<ByteStream, StoreError> {
+async fn resume(store: &S3Store, key: &str, rest: Range<u64>, on: &Version) -> Result<ByteStream, StoreError> {
     let range = GetRange::Bounded(rest);
     let answer = match request(store, key, header(&range), Some(on)).await {
         Err(e) if e.kind == StoreErrorKind::VersionMismatch => {
