@@ -42,11 +42,11 @@ const COMPONENT: &str = r#"
   (type $spacing (record (field "bytes" u64) (field "records" u64) (field "time-ms" u64)))
 
   (func $describe (result $description)
-    (canon lift (core func $core "describe") (memory $core "memory") (realloc (func $core "realloc"))))
+    (canon lift (core func $core "describe") (memory (core memory $core "memory")) (realloc (core func $core "realloc"))))
   (func $init (param "config" string) (param "context" $context) (result (result (error string)))
-    (canon lift (core func $core "init") (memory $core "memory") (realloc (func $core "realloc"))))
+    (canon lift (core func $core "init") (memory (core memory $core "memory")) (realloc (core func $core "realloc"))))
   (func $decide (param "view" $view) (result $spacing)
-    (canon lift (core func $core "decide") (memory $core "memory") (realloc (func $core "realloc"))))
+    (canon lift (core func $core "decide") (memory (core memory $core "memory")) (realloc (core func $core "realloc"))))
 
   (component $describes
     (type $d (record (field "name" string) (field "version" string) (field "summary" string) (field "config-schema" string)))

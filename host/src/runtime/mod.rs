@@ -159,7 +159,7 @@ impl Storage {
         self.host.lane_of(partition).await?.trim(partition.partition, offset).await
     }
 
-    /// Takes the lead of a lane, also one that this host was fenced from.
+    /// Takes the lead of a lane, also one that this host was fenced from. One that it leads, as far as it knows, stays as it is.
     pub async fn take_lead(&self, topic: &TopicName, lane: LaneId) -> Result<Epoch> {
         let known = self.host.topics.existing(topic).await?;
         if lane >= known.topic.lanes {

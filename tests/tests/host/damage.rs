@@ -75,14 +75,14 @@ async fn a_manifest_with_one_flipped_bit_stops_the_opening() {
 
 #[tokio::test(start_paused = true)]
 async fn a_damaged_segment_of_the_run_stops_the_opening() {
-    for damage in ["header", "footer", "short", "zeroes"] {
+    for damage in ["footer", "trailer", "short", "zeroes"] {
         let (world, topic) = crashed().await;
         let victim = world.segments()[2].clone();
         assert!(world.store.tamper(&victim, |bytes| {
             let len = bytes.len();
             match damage {
-                "header" => bytes[10] ^= 1,
-                "footer" => bytes[len - 20] ^= 1,
+                "footer" => bytes[len - 60] ^= 1,
+                "trailer" => bytes[len - 1] ^= 1,
                 "short" => bytes.truncate(len - 7),
                 _ => bytes.fill(0),
             }

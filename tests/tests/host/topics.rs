@@ -34,8 +34,8 @@ async fn a_name_created_again_is_another_topic_without_old_data() {
         left.iter().all(|key| !world.segments().contains(key))
     })
     .await;
-    host.take_lead(&topic_name("orders"), 0).await.unwrap();
-    assert_eq!(commit(&host, at(&new, 0), one(value("new"))).await.unwrap(), 0);
+    let writer = world.open().await;
+    assert_eq!(commit(&writer, at(&new, 0), one(value("new"))).await.unwrap(), 0);
 }
 
 #[tokio::test(start_paused = true)]

@@ -105,6 +105,6 @@ impl Inner {
         }
         self.shared.metrics.lane.appended(len, records, batches);
         let (_, ticket) = state.buffer.as_ref().expect("filled just now");
-        (base_offset, append_time, ticket.subscribe())
+        (base_offset, append_time, ticket.subscribe(now + self.patience()))
     }
 }

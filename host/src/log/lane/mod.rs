@@ -15,6 +15,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore, watch};
@@ -22,7 +23,7 @@ use tokio::task::AbortHandle;
 
 use super::partition::Partition;
 use super::{Shared, Topic};
-use crate::env::Instant;
+use crate::env::{self, Instant};
 use crate::error::{Error, ErrorKind, Result};
 use crate::policy::IndexPolicy;
 use crate::types::{Epoch, Nonce, PartitionId, TopicLane};
@@ -93,6 +94,12 @@ impl Inner {
         }
     }
 
+    /// How long a batch may wait for its commit before its producer is told that the outcome is unknown: in the buffer, for the uploads
+    /// before it, and for its own.
+    fn patience(&self) -> Duration {
+        Duration::from_millis(self.topic.settings.load().max_age_ms + 2 * self.shared.settings.upload_deadline_ms)
+    }
+
     /// Ends the lane once: waiters, readers and later callers get `error`.
     fn end(&self, error: Error) {
         {
@@ -148,7 +155,7 @@ impl Lane {
             }
             state.flush_requested = state.buffer.is_some();
             let ticket = state.buffer.as_ref().map(|(_, t)| t).or(state.pending.back().map(|p| &p.ticket));
-            ticket.map(|t| t.subscribe())
+            ticket.map(|t| t.subscribe(env::now() + self.inner.patience()))
         };
         self.inner.wake.notify_one();
         match newest {

@@ -2,6 +2,7 @@
 
 use tokio::sync::watch;
 
+use crate::env::Instant;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Decides the fate.
@@ -15,8 +16,9 @@ impl Ticket {
         Self { fate: watch::Sender::new(None) }
     }
 
-    pub(super) fn subscribe(&self) -> Committed {
-        Committed { fate: self.fate.subscribe() }
+    /// A waiter that gives up at `deadline`, whatever holds the buffer or its segment back.
+    pub(super) fn subscribe(&self, deadline: Instant) -> Committed {
+        Committed { fate: self.fate.subscribe(), deadline }
     }
 
     /// How many wait for it.
@@ -44,16 +46,20 @@ impl Ticket {
 #[derive(Debug)]
 pub struct Committed {
     fate: watch::Receiver<Option<Result<()>>>,
+    /// While the store does not answer, a buffer may wait behind full slots, and a stored segment behind an older one: neither is bounded
+    /// by the deadline of an upload.
+    deadline: Instant,
 }
 
 impl Committed {
     /// `Ok` once the batches are committed and readable. [`NotLeader`](crate::ErrorKind::NotLeader): fenced before;
-    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown): the store has not said, they may still appear.
+    /// [`OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown): the store has not said in time, they may still appear.
     pub async fn wait(mut self) -> Result<()> {
-        let decided = self.fate.wait_for(Option::is_some).await;
-        match decided {
-            Ok(fate) => fate.clone().expect("the wait ends when there is a fate"),
-            Err(_) => Err(Error::new(ErrorKind::OutcomeUnknown, "the host stopped before the batches were known to be committed")),
+        let unknown = |why| Err(Error::new(ErrorKind::OutcomeUnknown, why));
+        match tokio::time::timeout_at(self.deadline, self.fate.wait_for(Option::is_some)).await {
+            Ok(Ok(fate)) => fate.clone().expect("the wait ends when there is a fate"),
+            Ok(Err(_)) => unknown("the host stopped before the batches were known to be committed"),
+            Err(_) => unknown("the object store did not take the batches in time; they are still waiting for it"),
         }
     }
 }
