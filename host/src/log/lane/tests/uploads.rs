@@ -116,6 +116,7 @@ async fn an_upload_without_outcome_frees_its_permit_and_holds_back_later_acks() 
     assert!(world.slots().contains(&(first + 1)), "the only permit was given back");
     assert_eq!(offsets(&lane, 0).high_watermark, 0);
     world.store.clear_script();
+    tokio::time::sleep(Duration::from_secs(60)).await;
     later.wait().await.unwrap();
     assert_eq!(offsets(&lane, 0).high_watermark, 2, "the same bytes were tried for the same slot");
 }
