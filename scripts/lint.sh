@@ -7,4 +7,4 @@ cargo fmt --all --check
 say "clippy"
 cargo clippy --workspace --all-targets --locked -- -D warnings
 say "documentation"
-RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --document-private-items
+RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --workspace --no-deps --locked --document-private-items

@@ -50,6 +50,7 @@ pub struct Env {
 
 impl Env {
     /// The machine's clock and entropy.
+    #[allow(clippy::disallowed_methods, reason = "this is the place that reads entropy")]
     pub fn system() -> Self {
         Self { clock: Arc::new(SystemClock), rng: Arc::new(Mutex::new(StdRng::from_os_rng())) }
     }

@@ -54,11 +54,8 @@ async fn what_cannot_be_bound_leaves_everything_as_it_was() {
     let host = world.open().await;
     let set = host.bind(bind("*", fixed_index(8_192))).await.unwrap();
     let objects = world.store.snapshot();
-    let bad = [
-        bind("*", b"no component".to_vec()),
-        bind("[", fixed_index(4_096)),
-        Bind { kind: Kind::Flush, ..bind("*", fixed_index(4_096)) },
-    ];
+    let bad =
+        [bind("*", b"no component".to_vec()), bind("[", fixed_index(4_096)), Bind { kind: Kind::Flush, ..bind("*", fixed_index(4_096)) }];
     for bind in bad {
         assert_eq!(host.bind(bind).await.unwrap_err().kind(), ErrorKind::InvalidInput);
     }

@@ -89,7 +89,7 @@ impl Task {
                     return;
                 }
                 state.uploads_us.add(took);
-                state.stored(slot, stored);
+                state.stored(slot, *stored);
                 drop(state);
                 self.inner.commit_in_order();
             }

@@ -24,7 +24,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(5);
 /// How an upload ended.
 pub(super) enum Outcome {
     /// The slot holds the segment.
-    Stored(Slot, Stored, Duration),
+    Stored(Slot, Box<Stored>, Duration),
     /// The slot holds something of another writer.
     Fenced(Slot, Identity),
 }
@@ -37,7 +37,7 @@ pub(super) async fn seal_and_upload(inner: Arc<Inner>, sealing: Sealing) -> Outc
     let sealed = segment::seal(identity, inner.shared.env.unix_ms(), slices);
     let started = env::now();
     match upload(&inner, slot, &sealed, &ticket).await {
-        None => Outcome::Stored(slot, Stored { sealed, permit }, started.elapsed()),
+        None => Outcome::Stored(slot, Box::new(Stored { sealed, permit }), started.elapsed()),
         Some(other) => Outcome::Fenced(slot, other),
     }
 }

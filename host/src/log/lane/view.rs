@@ -51,7 +51,7 @@ impl Inner {
             uploads_in_flight: state.uploads(),
             upload_p50_us: state.uploads_us.percentile(50),
             ack_p99_us: state.acks_us.percentile(99),
-            throttled_permille: 0,
+            throttled_permille: self.shared.metrics.store.recent.stats().throttled_permille,
             pressure_permille: self.shared.buffers.permille(),
             topic_put_share_permille: self.topic.put_share_permille(self.id.lane, now),
         })
