@@ -12,8 +12,11 @@ mod source;
 
 use describe::{Stored, verified};
 
+/// What one command makes of an object's bytes.
+type Answer = fn(&[u8]) -> Result<Value, FormatError>;
+
 pub(crate) fn run(args: SegmentArgs, output: &Output) -> Result<()> {
-    let (object, answer): (_, fn(&[u8]) -> Result<Value, FormatError>) = match args.command {
+    let (object, answer): (_, Answer) = match args.command {
         SegmentCommand::Inspect(object) => (object, Stored::inspect),
         SegmentCommand::Verify(object) => (object, verified),
     };

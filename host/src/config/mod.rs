@@ -2,7 +2,7 @@
 //!
 //! A file gives host-wide values, defaults for topics, and rules for topics by pattern; a topic's own config
 //! (kept in metadata) wins over the rules, the last matching rule over earlier ones, rules over defaults
-//! ([`resolve`]). Every number has a bound ([`Settings::validate`]); what a file gets wrong is named by file,
+//! ([`resolve()`]). Every number has a bound ([`Settings::validate`]); what a file gets wrong is named by file,
 //! line and key ([`SettingsFile`]).
 
 use serde::{Deserialize, Serialize};
