@@ -4,7 +4,7 @@ PROFILE ?= release
 SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint unit plugins model fuzz deny tools clean
+.PHONY: help run test lint unit plugins model proof fuzz deny tools clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -24,8 +24,11 @@ unit: ## tests that need no server, no plugin and no network
 plugins: ## build the bundled policies as components into target/plugins
 	@scripts/plugins.sh
 
-model: ## check the commit protocol over every interleaving, and that each rule is needed
+model: ## check the commit protocol over every interleaving, up to bounds that take a minute
 	@scripts/model.sh
+
+proof: ## the same at larger bounds, and that every rule is needed: many minutes
+	@scripts/model.sh --all
 
 fuzz: ## share SECONDS=60 among the fuzz targets
 	@scripts/fuzz.sh $(SECONDS)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds every crate of plugins/ as a component; PROFILE is the profile of the command that does it.
+# Builds every crate of plugins/, or those that the arguments name, as components; PROFILE is the profile of the command that does it.
 source "$(dirname "$0")/lib.sh"
 
 profile=${PROFILE:-dev}
@@ -8,4 +8,5 @@ out=${TIDEGATE_PLUGINS:-$target/plugins}
 scripts/setup.sh wasm
 cargo build --locked --package tidegate-cli --profile "$profile"
 tidegate=$(binary "$profile")
-"$tidegate" plugin build plugins/*/ --out "$out"
+[ $# -gt 0 ] || set -- plugins/*/
+"$tidegate" plugin build "$@" --out "$out"

@@ -5,7 +5,7 @@ source "$(dirname "$0")/lib.sh"
 scripts/setup.sh
 scripts/lint.sh
 say "plugins"
-scripts/plugins.sh
+scripts/plugins.sh plugins/*/ tests/guests/*/
 
 # Where the tests find the real parts.
 export TIDEGATE_WEED=${TIDEGATE_WEED:-$cache/seaweedfs-$SEAWEEDFS_VERSION/bin/weed}

@@ -25,7 +25,32 @@ pub fn line(level: Level, line: &str) {
         Level::Warn => log::Level::Warn,
         Level::Error => log::Level::Error,
     };
-    log::log(level, line);
+    // A host cuts there; to hand it much more would be a fault of its own.
+    log::log(level, &line[..line.floor_char_boundary(MAX_LINE)]);
+}
+
+#[cfg(target_arch = "wasm32")]
+const MAX_LINE: usize = 4 << 10;
+
+/// A panic's message up to where a host cuts it: a guest that panics for want of memory has none to spare.
+#[cfg(target_arch = "wasm32")]
+struct Cut(alloc::string::String);
+
+#[cfg(target_arch = "wasm32")]
+impl core::fmt::Write for Cut {
+    fn write_str(&mut self, piece: &str) -> core::fmt::Result {
+        let room = MAX_LINE.saturating_sub(self.0.len());
+        self.0.push_str(&piece[..piece.floor_char_boundary(room)]);
+        Ok(())
+    }
+}
+
+#[cfg(target_arch = "wasm32")]
+fn report(panic: &dyn core::fmt::Display) {
+    use core::fmt::Write;
+    let mut said = Cut(alloc::string::String::new());
+    let _ = write!(said, "{panic}");
+    line(Level::Error, &said.0);
 }
 
 /// Writes one line.
@@ -43,7 +68,7 @@ macro_rules! log {
 /// Reports panics as errors: on wasm32 without WASI a panic is otherwise a bare trap.
 #[cfg(all(target_arch = "wasm32", feature = "std"))]
 pub(crate) fn report_panics() {
-    std::panic::set_hook(std::boxed::Box::new(|panic| line(Level::Error, &std::format!("{panic}"))));
+    std::panic::set_hook(std::boxed::Box::new(|panic| report(panic)));
 }
 
 /// A guest without `std` reports in its panic handler.
@@ -53,6 +78,6 @@ pub(crate) fn report_panics() {}
 #[cfg(all(target_arch = "wasm32", not(feature = "std")))]
 #[panic_handler]
 fn panic(panic: &core::panic::PanicInfo<'_>) -> ! {
-    line(Level::Error, &alloc::format!("{panic}"));
+    report(panic);
     core::arch::wasm32::unreachable()
 }

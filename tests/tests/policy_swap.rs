@@ -26,16 +26,25 @@ async fn status(broker: &BrokerProcess, pattern: &str) -> Result<Value> {
 
 /// Waits until the binding of a pattern has been asked.
 async fn asked(broker: &BrokerProcess, pattern: &str) -> Result<Value> {
+    counted(broker, pattern, "calls").await
+}
+
+/// Waits until the binding of a pattern has failed.
+async fn faulty(broker: &BrokerProcess, pattern: &str) -> Result<Value> {
+    counted(broker, pattern, "faults").await
+}
+
+async fn counted(broker: &BrokerProcess, pattern: &str, counter: &str) -> Result<Value> {
     let waiting = async {
         loop {
             let status = status(broker, pattern).await?;
-            if status["calls"].as_u64() > Some(0) {
+            if status[counter].as_u64() > Some(0) {
                 return anyhow::Ok(status);
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, waiting).await.context("the policy is never asked")?
+    tokio::time::timeout(PATIENCE, waiting).await.with_context(|| format!("no {counter} are counted for {pattern}"))?
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -74,6 +83,32 @@ async fn a_binding_survives_a_restart() -> Result<()> {
     let after = asked(&broker, "*").await?;
     ensure!(before["digest"] == after["digest"], "another component: {before}, {after}");
     load.stop().await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_looping_policy_loses_nothing_and_leaves_other_topics_alone() -> Result<()> {
+    let cluster = Cluster::local()?;
+    let broker = cluster.start().await?;
+    for topic in ["looping", "quiet"] {
+        broker.tidegate(&["topic", "create", topic, "--partitions", "2"]).await?;
+    }
+    set(&broker, "quiet", "flush-threshold").await?;
+    let component = plugin("flush-loop");
+    let component = component.to_str().context("a path in UTF-8")?;
+    broker.tidegate(&["policy", "set", "looping", "flush", component]).await?;
+    let loads = ["looping", "quiet"].map(|topic| (topic, Load::start(broker.kafka(), topic, 2, topic)));
+    for (_, load) in &loads {
+        load.progress_by(RECORDS).await?;
+    }
+    let looping = faulty(&broker, "looping").await?;
+    ensure!(looping["last_class"].as_str().is_some_and(|class| class.contains("timeout")), "another fault: {looping}");
+    let quiet = asked(&broker, "quiet").await?;
+    ensure!(quiet["faults"] == 0 && quiet["degraded"] == "", "a neighbour's policy suffers: {quiet}");
+    for (topic, load) in loads {
+        let acked = load.stop().await?;
+        check_equal(&acked, &stored(broker.kafka(), topic).await?)?;
+    }
     Ok(())
 }
 

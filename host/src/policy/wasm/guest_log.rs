@@ -43,14 +43,26 @@ impl GuestLog {
     }
 
     /// What the guest said last before it failed.
-    pub(super) fn last_words(&self) -> Option<&str> {
-        self.last_error.as_deref()
+    pub(super) fn last_words(&self) -> Option<String> {
+        self.last_error.as_ref().map(|said| escape(said, MAX_LAST_WORDS))
+    }
+
+    /// What a guest writes to stderr: a panic comes in pieces.
+    pub(super) fn complain(&mut self, piece: &str) {
+        let said = self.last_error.get_or_insert_default();
+        let room = MAX_LAST_WORDS.saturating_sub(said.len());
+        said.extend(piece.chars().take(room));
+        self.write(Level::Error, piece);
     }
 
     pub(super) fn line(&mut self, level: Level, line: &str) {
         if level == Level::Error {
-            self.last_error = Some(escape(line, MAX_LAST_WORDS));
+            self.last_error = Some(line.chars().take(MAX_LAST_WORDS).collect());
         }
+        self.write(level, line);
+    }
+
+    fn write(&mut self, level: Level, line: &str) {
         if !self.admits() {
             self.suppressed += 1;
             return;
@@ -107,5 +119,15 @@ mod tests {
         let mut log = GuestLog::new("t", "p".into());
         let admitted = (0..10_000).filter(|_| log.admits()).count();
         assert!((50..=60).contains(&admitted), "{admitted}");
+    }
+
+    #[test]
+    fn the_first_words_of_a_panic_are_kept_however_it_is_written() {
+        let mut log = GuestLog::new("t", "p".into());
+        for piece in ["panicked at ", "lib.rs:1:\n", "boom", &"x".repeat(1 << 20), "the end"] {
+            log.complain(piece);
+        }
+        let said = log.last_words().unwrap();
+        assert!(said.starts_with("panicked at lib.rs:1:\\nboomxxx") && said.len() < 264, "{said}");
     }
 }

@@ -136,9 +136,10 @@ fn function(linked: &mut LinkerInstance<'_, State>, interface: &str, name: &str)
 /// Streams are logs: what a panic writes to stderr becomes the fault's message.
 fn write(mut store: Context<'_>, (stream, bytes): (Resource<OutputStream>, Vec<u8>)) -> wasmtime::Result<Written> {
     let text = String::from_utf8_lossy(&bytes);
-    if !text.trim().is_empty() {
-        let level = if stream.rep() == 2 { Level::Error } else { Level::Info };
-        store.data_mut().log.line(level, &text);
+    match stream.rep() {
+        2 => store.data_mut().log.complain(&text),
+        _ if text.trim().is_empty() => {}
+        _ => store.data_mut().log.line(Level::Info, &text),
     }
     if bytes.len() as u64 > WRITE_BYTES { Ok((Err(StreamError::Closed),)) } else { Ok((Ok(()),)) }
 }
