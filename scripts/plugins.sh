@@ -6,7 +6,10 @@ profile=${PROFILE:-dev}
 out=${TIDEGATE_PLUGINS:-$target/plugins}
 
 scripts/setup.sh wasm
-cargo build --locked --package tidegate-cli --profile "$profile"
+# In the tests' profile with the features that the tests have anyway: nothing is built twice.
+what=(--package tidegate-cli)
+[ "$profile" != dev ] || what=(--workspace --bin tidegate)
+cargo build --locked "${what[@]}" --profile "$profile"
 tidegate=$(binary "$profile")
 [ $# -gt 0 ] || set -- plugins/*/
 "$tidegate" plugin build "$@" --out "$out"
