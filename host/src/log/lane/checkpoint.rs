@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Inner;
+use super::backoff::Backoff;
 use super::keys::Keys;
 use super::manifest;
 use super::state::State;
@@ -17,10 +18,6 @@ use crate::error::{Error, Result};
 use crate::log::Shared;
 use crate::store::{PutMode, StoreErrorKind};
 use crate::types::{Epoch, Nonce, Slot};
-
-/// First pause between two tries of a page, doubled up to [`MAX_PAUSE`].
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const MAX_PAUSE: Duration = Duration::from_secs(5);
 
 /// What the manifest is to say.
 pub(super) struct Goal {
@@ -126,7 +123,7 @@ impl PageWriter<'_> {
         let key = self.keys.page(&named);
         let body: Body = page.encode().into();
         let patience = Duration::from_millis(self.shared.settings.upload_deadline_ms);
-        let mut pause = FIRST_PAUSE;
+        let mut backoff = Backoff::new();
         loop {
             let put = self.shared.store.put(&key, body.clone(), PutMode::Create);
             let problem = match tokio::time::timeout(patience, put).await {
@@ -138,8 +135,7 @@ impl PageWriter<'_> {
                 Err(_) => format!("no answer within {} ms", patience.as_millis()),
             };
             tracing::warn!(key, problem, "catalog page was not written; trying again");
-            tokio::time::sleep(self.shared.env.jittered(pause)).await;
-            pause = (pause * 2).min(MAX_PAUSE);
+            backoff.pause(&self.shared.env).await;
         }
     }
 }

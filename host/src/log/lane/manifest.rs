@@ -3,15 +3,12 @@
 use std::time::Duration;
 
 use super::Shared;
+use super::backoff::Backoff;
 use super::keys::Keys;
 use crate::catalog::Manifest;
 use crate::codec::Body;
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{GetRange, PutMode, StoreErrorKind, Version};
-
-/// First pause between two tries, doubled up to [`MAX_PAUSE`].
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const MAX_PAUSE: Duration = Duration::from_secs(5);
 
 /// A manifest and the state of its object.
 #[derive(Clone, Debug)]
@@ -43,7 +40,7 @@ pub(super) async fn replace(shared: &Shared, keys: &Keys, old: &StoredManifest, 
     let key = keys.manifest();
     let body: Body = new.encode().into();
     let patience = Duration::from_millis(shared.settings.upload_deadline_ms);
-    let mut pause = FIRST_PAUSE;
+    let mut backoff = Backoff::new();
     loop {
         let put = shared.store.put(&key, body.clone(), PutMode::Replace(old.version.clone()));
         let problem = match tokio::time::timeout(patience, put).await {
@@ -61,7 +58,6 @@ pub(super) async fn replace(shared: &Shared, keys: &Keys, old: &StoredManifest, 
             _ => {}
         }
         tracing::warn!(key, problem, "manifest was not replaced; trying again");
-        tokio::time::sleep(shared.env.jittered(pause)).await;
-        pause = (pause * 2).min(MAX_PAUSE);
+        backoff.pause(&shared.env).await;
     }
 }

@@ -29,6 +29,7 @@ use crate::policy::IndexPolicy;
 use crate::types::{Epoch, Nonce, PartitionId, TopicLane};
 
 mod append;
+mod backoff;
 mod catalog;
 mod checkpoint;
 mod keys;

@@ -98,8 +98,7 @@ async fn try_claim(shared: &Shared, keys: &Keys, id: TopicLane) -> Result<Claim>
 /// Puts a fence into the first free slot, walking on from whatever is found there instead.
 async fn fence(shared: &Shared, keys: &Keys, id: TopicLane, nonce: Nonce, walk: &mut Walk) -> Result<()> {
     let patience = Duration::from_millis(shared.settings.upload_deadline_ms);
-    let mut last = String::new();
-    for attempt in 1..=FENCE_ATTEMPTS {
+    for _ in 0..FENCE_ATTEMPTS {
         let identity = Identity { topic: id.topic, lane: id.lane, slot: walk.slot, epoch: walk.epoch + 1, nonce };
         let body = segment::fence(identity, shared.env.unix_ms());
         let header = Header::decode(&body.chunks()[0]).expect("encoded just now");
@@ -114,13 +113,8 @@ async fn fence(shared: &Shared, keys: &Keys, id: TopicLane, nonce: Nonce, walk: 
             Ok(Some(_)) => walk.advance(shared, keys, id).await?,
             Err(error) => return Err(error),
         }
-        last = format!("slot {} was taken", walk.slot);
-        let _ = attempt;
     }
-    Err(Error::new(
-        ErrorKind::Unavailable,
-        format!("{id}: no slot could be fenced in {FENCE_ATTEMPTS} tries, since another writer is faster ({last})"),
-    ))
+    Err(Error::new(ErrorKind::Unavailable, format!("{id}: no slot could be fenced in {FENCE_ATTEMPTS} tries: another writer is faster")))
 }
 
 /// Creates the fence or learns who has the slot; the same bytes are retried until either is known.

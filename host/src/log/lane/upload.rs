@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Inner;
+use super::backoff::Backoff;
 use super::state::{Sealing, Stored};
 use super::ticket::Ticket;
 use crate::env;
@@ -16,10 +17,6 @@ use crate::record::AppendedSet;
 use crate::segment::{self, HEADER_LEN, Header, Identity, Sealed, SliceInput};
 use crate::store::{Body, GetRange, ObjectStore, PutMode, StoreError, StoreErrorKind};
 use crate::types::{PartitionId, Slot};
-
-/// First pause between two tries of a slot, doubled up to [`MAX_PAUSE`].
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const MAX_PAUSE: Duration = Duration::from_secs(5);
 
 /// How an upload ended.
 pub(super) enum Outcome {
@@ -70,7 +67,7 @@ async fn upload(inner: &Inner, slot: Slot, sealed: &Sealed, ticket: &Ticket) -> 
     let patience = Duration::from_millis(inner.shared.settings.upload_deadline_ms);
     let deadline = env::now() + patience;
     let mut permit = Some(inner.uploads.acquire().await.expect("the semaphore is never closed"));
-    let mut pause = FIRST_PAUSE;
+    let mut backoff = Backoff::new();
     loop {
         let attempt = create_own(&*inner.shared.store, &key, &sealed.body, &sealed.header);
         let error = match tokio::time::timeout(patience, attempt).await {
@@ -80,12 +77,11 @@ async fn upload(inner: &Inner, slot: Slot, sealed: &Sealed, ticket: &Ticket) -> 
         };
         inner.shared.metrics.lane.upload_retries.inc();
         tracing::warn!(lane = %inner.id, slot, error, "segment upload failed; the same bytes are tried again");
-        if env::now() + pause >= deadline && permit.take().is_some() {
+        if env::now() + backoff.at_most() >= deadline && permit.take().is_some() {
             let message = format!("upload of slot {slot} of {} has no outcome after {} ms", inner.id, patience.as_millis());
             ticket.decide(Err(Error::new(ErrorKind::OutcomeUnknown, message)));
         }
-        tokio::time::sleep(inner.shared.env.jittered(pause)).await;
-        pause = (pause * 2).min(MAX_PAUSE);
+        backoff.pause(&inner.shared.env).await;
     }
 }
 
