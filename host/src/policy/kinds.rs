@@ -3,7 +3,7 @@
 //! A [`PolicyKind`] ties a view to its answer, its built-in and its clamps. A [`Policy`] is one instance that may fail; a
 //! [`PolicySource`] makes instances: a loaded component, or native code of an embedding broker.
 
-use super::guard::{Fault, FaultClass, clamp};
+use super::guard::{Fault, FaultClass, Sample, clamp};
 use super::types::{Context, FlushDecision, FlushView, IndexSpacing, IndexView, ReadAheadDecision, ReadAheadView};
 use super::{FlushPolicy, IndexPolicy, Kind, ReadAheadPolicy, builtin};
 
@@ -66,7 +66,7 @@ pub trait PolicyKind: Sized + Send + 'static {
     /// Which.
     const KIND: Kind;
     /// What it sees.
-    type View: Copy + Send;
+    type View: Copy + Send + Into<Sample>;
     /// What it answers.
     type Answer: Copy + Send + std::fmt::Debug + PartialEq;
 

@@ -92,8 +92,12 @@ fault_classes! {
         OutputLimit = "output_limit",
     }
     "swap" {
-        /// The dry decision at load failed.
+        /// A dry decision failed, at load or before it was bound.
         CanaryFailed = "canary_failed",
+        /// A later request for the same pattern and kind won.
+        Superseded = "superseded",
+        /// What had been bound before was brought back.
+        RolledBack = "rolled_back",
     }
 }
 

@@ -14,10 +14,13 @@ use tokio::sync::oneshot::error::TryRecvError;
 mod breaker;
 pub mod clamp;
 mod fault;
+mod recent;
 mod site;
 
 pub use breaker::BreakerState;
 pub use fault::{Fault, FaultClass, FaultSink, PolicyFault};
+pub(crate) use recent::KEPT as RECENT_VIEWS;
+pub use recent::Sample;
 pub(crate) use site::{Bound, Site, SiteFigures};
 
 use super::host::Registry;
@@ -63,7 +66,7 @@ impl<K: PolicyKind> Guarded<K> {
     fn decide(&mut self, view: &K::View) -> K::Answer {
         self.prepare();
         let Some(live) = self.live.as_mut().filter(|live| !live.policy.is_spent()) else { return self.built_in(view) };
-        match live.site.call(|| live.policy.decide(view)) {
+        match live.site.call(view, || live.policy.decide(view)) {
             Ok(answer) => {
                 let clamped = K::clamp(&self.context, view, answer);
                 if clamped.clamps > 0 {

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 
 use super::breaker::{Breaker, BreakerState};
 use super::fault::{Fault, FaultClass, FaultSink, PolicyFault};
+use super::recent::{Recent, SAMPLED, Sample};
 use crate::env::{Instant, now};
 use crate::metrics::{PolicyCounters, PolicyMetrics};
 use crate::policy::{Kind, PolicySource};
@@ -38,6 +39,7 @@ pub(crate) struct Site {
     slowest_us: AtomicU64,
     tripped: AtomicBool,
     state: Mutex<State>,
+    recent: Recent,
     counters: PolicyCounters,
     sink: FaultSink,
 }
@@ -75,16 +77,21 @@ impl Site {
             slowest_us: zero(),
             tripped: AtomicBool::new(false),
             state: Mutex::default(),
+            recent: Recent::default(),
             counters,
             sink,
         }
     }
 
-    /// Counts a call and times one in eight.
-    pub(super) fn call<R>(&self, decide: impl FnOnce() -> R) -> R {
+    /// Counts a call, times one in eight and samples one in 64.
+    pub(super) fn call<V: Copy + Into<Sample>, R>(&self, view: &V, decide: impl FnOnce() -> R) -> R {
         self.counters.decisions.inc();
-        if !self.calls.fetch_add(1, Relaxed).is_multiple_of(TIMED) {
+        let number = self.calls.fetch_add(1, Relaxed);
+        if !number.is_multiple_of(TIMED) {
             return decide();
+        }
+        if number.is_multiple_of(SAMPLED) {
+            self.recent.keep((*view).into());
         }
         let start = now();
         let result = decide();
@@ -138,6 +145,11 @@ impl Site {
         let event =
             PolicyFault { kind, topic: topic.to_owned(), plugin: plugin.to_owned(), class: fault.class, message: fault.message.clone() };
         (self.sink)(&event);
+    }
+
+    /// The last views that were sampled here, the newest first.
+    pub(crate) fn recent_views(&self) -> Vec<Sample> {
+        self.recent.views()
     }
 
     pub(crate) fn figures(&self) -> SiteFigures {

@@ -70,6 +70,10 @@ impl Entry {
         Ok(Self { pattern, binding, generation, sites: Mutex::default(), bound })
     }
 
+    pub(super) fn pattern(&self) -> &Pattern {
+        &self.pattern
+    }
+
     pub(super) fn bound(&self) -> Result<Arc<Bound>, String> {
         self.bound.clone()
     }

@@ -12,12 +12,14 @@ use bytes::Bytes;
 use tokio::sync::oneshot;
 
 mod binding;
+mod samples;
 mod status;
 #[cfg(test)]
 mod tests;
+mod trial;
 
 pub use binding::ActiveBinding;
-use binding::{Entry, Table};
+use binding::Table;
 pub use status::{BindingStatus, TopicStatus};
 
 use super::guard::{Built, FaultClass, FaultSink, Guarded, Site};
@@ -89,32 +91,6 @@ impl PolicyHost {
         }
         let lost = || LoadError::new(FaultClass::CompileFailed, "compiling the component failed inside the host", "see the host's log");
         loaded.await.unwrap_or_else(|_| Err(lost()))
-    }
-
-    /// Makes an instance of a binding with its real config and drops it: what refuses its config is found before it is bound.
-    /// [`ErrorKind::InvalidInput`] carries the plugin's message.
-    pub async fn try_binding(&self, binding: &ActiveBinding, context: &Context) -> Result<()> {
-        let entry = Entry::new(binding.clone(), 0)?;
-        let bound = entry.bound().map_err(|problem| Error::new(ErrorKind::InvalidInput, problem))?;
-        let (done, tried) = oneshot::channel();
-        let context = *context;
-        let queued = self.registry.builder.run(move || {
-            let request = InitRequest { topic: "(trial)", config: &bound.config, context: &context };
-            let result = match bound.kind {
-                Kind::Flush => Flush::build(bound.source.as_ref(), &request).err(),
-                Kind::Index => Index::build(bound.source.as_ref(), &request).err(),
-                Kind::ReadAhead => ReadAhead::build(bound.source.as_ref(), &request).err(),
-            };
-            drop(done.send(result));
-        });
-        if !queued {
-            return Err(Error::new(ErrorKind::Busy, "too many policy instances wait to be made; try again"));
-        }
-        match tried.await {
-            Ok(None) => Ok(()),
-            Ok(Some(fault)) => Err(Error::new(ErrorKind::InvalidInput, format!("policy {} cannot be bound: {fault}", binding.name()))),
-            Err(_) => Err(Error::new(ErrorKind::Unavailable, "making a policy instance failed inside the host; see its log")),
-        }
     }
 
     /// Publishes a whole set, in order of precedence (of several that match a topic, the last wins), and returns its generation.

@@ -47,6 +47,7 @@ impl From<LoadError> for Error {
     fn from(error: LoadError) -> Self {
         let kind = match error.class {
             FaultClass::CompileBusy => ErrorKind::Busy,
+            FaultClass::Superseded => ErrorKind::Conflict,
             FaultClass::Unavailable => ErrorKind::Unavailable,
             _ => ErrorKind::InvalidInput,
         };

@@ -1,4 +1,4 @@
-//! A policy for tests: harmless while it is tried out, it loops for ever at the first decision about a buffer with records.
+//! A policy for tests: harmless while it is tried out, it loops for ever after some decisions.
 
 use serde::Deserialize;
 use tidegate_guest::{Context, Flush, FlushBounds, FlushDecision, FlushView, Policy};
@@ -7,35 +7,37 @@ use tidegate_guest::{Context, Flush, FlushBounds, FlushDecision, FlushView, Poli
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Buffered records at which it loops.
-    pub records: u64,
+    /// The decision at which it loops, counted from 1.
+    pub decision: u32,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { records: 1 }
+        // More than the views that a host tries a policy on.
+        Self { decision: 40 }
     }
 }
 
 /// See the crate.
 #[derive(Debug)]
 pub struct Loops {
-    records: u64,
+    decisions_left: u32,
 }
 
 impl Policy for Loops {
     type Config = Config;
 
     fn new(config: Config, _: &Context) -> Result<Self, String> {
-        Ok(Self { records: config.records })
+        Ok(Self { decisions_left: config.decision })
     }
 }
 
 impl Flush for Loops {
-    fn decide(&mut self, view: &FlushView) -> FlushDecision {
-        if view.buffered_records >= self.records {
+    fn decide(&mut self, _: &FlushView) -> FlushDecision {
+        self.decisions_left = self.decisions_left.saturating_sub(1);
+        if self.decisions_left == 0 {
             loop {
-                std::hint::black_box(self.records);
+                std::hint::black_box(self.decisions_left);
             }
         }
         FlushDecision::Wait(FlushBounds::NONE)
