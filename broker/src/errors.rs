@@ -8,7 +8,7 @@
 //! | record set: too large | MESSAGE_TOO_LARGE | - | clients split the batch |
 //! | InvalidInput (other) | INVALID_REQUEST | INVALID_REQUEST | final |
 //! | NotFound | UNKNOWN_TOPIC_OR_PARTITION | the same | clients refresh their metadata |
-//! | AlreadyExists | TOPIC_ALREADY_EXISTS | - | |
+//! | AlreadyExists, Conflict | TOPIC_ALREADY_EXISTS | - | |
 //! | OffsetOutOfRange | OFFSET_OUT_OF_RANGE | the same | clients reset |
 //! | NotLeader, Closed | NOT_LEADER_OR_FOLLOWER | the same | clients look for the leader and try again |
 //! | Busy | REQUEST_TIMED_OUT | the same | tried again, without looking for another leader |
@@ -45,7 +45,7 @@ pub(crate) fn of(kind: ErrorKind) -> ResponseError {
     match kind {
         ErrorKind::InvalidInput => ResponseError::InvalidRequest,
         ErrorKind::NotFound => ResponseError::UnknownTopicOrPartition,
-        ErrorKind::AlreadyExists => ResponseError::TopicAlreadyExists,
+        ErrorKind::AlreadyExists | ErrorKind::Conflict => ResponseError::TopicAlreadyExists,
         ErrorKind::OffsetOutOfRange => ResponseError::OffsetOutOfRange,
         ErrorKind::NotLeader | ErrorKind::Closed => ResponseError::NotLeaderOrFollower,
         ErrorKind::Busy | ErrorKind::OutcomeUnknown => ResponseError::RequestTimedOut,

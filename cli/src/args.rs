@@ -141,12 +141,39 @@ pub(crate) enum TopicCommand {
 
 const POLICY_HELP: &str = "\
 Of several bindings that match a topic, the last one wins. Running lanes follow at once; a component that does not
-load leaves everything as it was, and the message says why.
+load, or fails on what its topics showed lately, leaves everything as it was, and the message says why.
 
 Examples:
   tidegate policy set 'logs-*' flush target/plugins/flush-adaptive.wasm --config '{\"max_age_ms\": 50}'
   tidegate policy list
+  tidegate policy history --pattern 'logs-*'
+  tidegate policy rollback 'logs-*' flush
   tidegate policy unset 'logs-*' flush";
+
+const SET_HELP: &str = "\
+The same component with the same config again changes nothing. Of two that are set for the same pattern and kind at
+the same time the later request wins, and the earlier one fails with `swap.superseded`.
+
+Examples:
+  tidegate policy set '*' flush flush-adaptive.wasm
+  tidegate policy set orders read-ahead read-ahead-adaptive.wasm --config @read-ahead.json
+  tidegate policy set '*' flush flush-adaptive.wasm --digest sha256:1b4f0e9851971998e732078544c96b36c3d01cedf7caa332359d6f1d83567014";
+
+const HISTORY_HELP: &str = "\
+Changes, and attempts that changed nothing: refused components, and requests that a later one superseded. The last 64
+changes and the last 32 attempts are kept, across restarts.
+
+Examples:
+  tidegate policy history
+  tidegate policy history --pattern 'logs-*' --kind flush --json";
+
+const ROLLBACK_HELP: &str = "\
+Without --to it undoes the last change of this pattern and kind, an earlier rollback too; with it, the binding is
+again what it was when the set had that generation. Either may mean that nothing is bound.
+
+Examples:
+  tidegate policy rollback 'logs-*' flush
+  tidegate policy rollback 'logs-*' flush --to 7";
 
 #[derive(Debug, Args)]
 #[command(after_help = POLICY_HELP)]
@@ -161,7 +188,32 @@ pub(crate) struct PolicyArgs {
 pub(crate) enum PolicyCommand {
     /// Show what is bound and how it does.
     List,
+    /// Show how the bindings came about, oldest first.
+    #[command(after_help = HISTORY_HELP)]
+    History {
+        /// Only of this pattern, to the letter.
+        #[arg(long)]
+        pattern: Option<String>,
+        /// Only of this kind: flush, index or read-ahead.
+        #[arg(long)]
+        kind: Option<Kind>,
+    },
+    /// Bring back what was bound before.
+    #[command(after_help = ROLLBACK_HELP)]
+    Rollback {
+        /// The binding's pattern, to the letter.
+        pattern: String,
+        /// flush, index or read-ahead.
+        kind: Kind,
+        /// The generation to go back to, as `history` shows it; without it, before the last change.
+        #[arg(long, value_name = "GENERATION")]
+        to: Option<u64>,
+        /// Who takes it back; shown to others.
+        #[arg(long, env = "USER", default_value = "")]
+        by: String,
+    },
     /// Bind a component to the topics that match a pattern.
+    #[command(after_help = SET_HELP)]
     Set {
         /// Glob over topic names.
         pattern: String,
@@ -172,6 +224,9 @@ pub(crate) enum PolicyCommand {
         /// JSON for its `init`, or `@FILE` to read it from a file.
         #[arg(long, value_name = "JSON", default_value = "{}")]
         config: String,
+        /// Digest that the component must have; another is refused before anything else.
+        #[arg(long, value_name = "sha256:HEX")]
+        digest: Option<String>,
         /// Who binds it; shown to others.
         #[arg(long, env = "USER", default_value = "")]
         by: String,

@@ -5,13 +5,17 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tidegate::admin::api::{CreateTopic, ErrorBody, PolicyList, SetPolicy, TopicDetail, TopicList, UnsetPolicy};
+use tidegate::admin::api::{
+    CreateTopic, ErrorBody, HistoryQuery, PolicyChange, PolicyHistory, PolicyList, RollBackPolicy, SetPolicy, TopicDetail, TopicList,
+    UnsetPolicy,
+};
 use tidegate::metadata::TopicRecord;
+use tidegate::policy::Kind;
 use ureq::http::Response;
 use ureq::{Agent, Body};
 
 use crate::args::AdminArgs;
-use crate::failure::Usage;
+use crate::failure::{Refused, Usage};
 
 /// Longest answer that is read, in bytes.
 const MAX_ANSWER_BYTES: u64 = 64 << 20;
@@ -55,11 +59,22 @@ impl Admin {
         self.read(self.get("/v1/policies"))
     }
 
-    pub(crate) fn set_policy(&self, policy: &SetPolicy) -> Result<PolicyList> {
+    pub(crate) fn policy_history(&self, query: &HistoryQuery) -> Result<PolicyHistory> {
+        let request = self.agent.get(self.url("/v1/policies/history"));
+        let asked = [("pattern", query.pattern.as_deref()), ("kind", query.kind.map(Kind::as_str))];
+        let asked = asked.into_iter().filter_map(|(key, value)| Some((key, value?)));
+        self.read(self.with_token(asked.fold(request, |r, (key, value)| r.query(key, value))).call())
+    }
+
+    pub(crate) fn roll_back_policy(&self, policy: &RollBackPolicy) -> Result<PolicyChange> {
+        self.read(self.send(self.agent.post(self.url("/v1/policies/rollback")), policy))
+    }
+
+    pub(crate) fn set_policy(&self, policy: &SetPolicy) -> Result<PolicyChange> {
         self.read(self.send(self.agent.put(self.url("/v1/policies")), policy))
     }
 
-    pub(crate) fn unset_policy(&self, policy: &UnsetPolicy) -> Result<PolicyList> {
+    pub(crate) fn unset_policy(&self, policy: &UnsetPolicy) -> Result<PolicyChange> {
         let request = self.agent.delete(self.url("/v1/policies"));
         let query = [("pattern", policy.pattern.as_str()), ("kind", policy.kind.as_str()), ("by", &policy.by)];
         self.read(self.with_token(query.into_iter().fold(request, |r, (key, value)| r.query(key, value))).call())
@@ -105,7 +120,7 @@ impl Admin {
         }
         match serde_json::from_str::<ErrorBody>(&text) {
             Ok(body) if status == ureq::http::StatusCode::UNAUTHORIZED => bail!("{}: set TIDEGATE_TOKEN", body.error.message),
-            Ok(body) => bail!("{}", body.error.message),
+            Ok(body) => Err(Refused(body.error).into()),
             Err(_) => bail!("{} answered {status}", self.base),
         }
     }

@@ -2,6 +2,20 @@
 
 use std::process::ExitCode;
 
+use tidegate::admin::api::ErrorDetail;
+
+/// What a running broker answered instead of doing it.
+#[derive(Debug)]
+pub(crate) struct Refused(pub(crate) ErrorDetail);
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl std::error::Error for Refused {}
+
 /// The command line asks for something that makes no sense.
 #[derive(Debug)]
 pub(crate) struct Usage(pub(crate) String);

@@ -14,6 +14,8 @@ pub enum ErrorKind {
     NotFound,
     /// It is there already.
     AlreadyExists,
+    /// Another change of the same thing won. Look at what it is now before trying again.
+    Conflict,
     /// The offset lies below the log start or above the log end.
     OffsetOutOfRange,
     /// Another writer leads the lane. Find the new leader; open again only when told to.

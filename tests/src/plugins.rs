@@ -2,7 +2,13 @@
 
 /// An index policy that always answers an entry every `spacing_bytes`.
 pub fn fixed_index(spacing_bytes: u64) -> Vec<u8> {
-    wat::parse_str(COMPONENT.replace("SPACING", &escaped(spacing_bytes))).expect("the component is well-formed")
+    index_with_limit(spacing_bytes, u64::MAX)
+}
+
+/// The same, but it traps on slices of more than `limit_bytes`.
+pub fn index_with_limit(spacing_bytes: u64, limit_bytes: u64) -> Vec<u8> {
+    let text = COMPONENT.replace("SPACING", &escaped(spacing_bytes)).replace("LIMIT", &limit_bytes.to_string());
+    wat::parse_str(text).expect("the component is well-formed")
 }
 
 /// Little-endian bytes as a data string.
@@ -22,7 +28,9 @@ const COMPONENT: &str = r#"
       (local.get $at))
     (func (export "describe") (result i32) (i32.const 64))
     (func (export "init") (param i32 i32 i32 i32 i32 i32 i64 i64 i32 i32 i64 i64 i64) (result i32) (i32.const 128))
-    (func (export "decide") (param i64 i64 i32 i64 i32 i32 i64) (result i32) (i32.const 160))
+    (func (export "decide") (param i64 i64 i32 i64 i32 i32 i64) (result i32)
+      (if (i64.gt_u (local.get 0) (i64.const LIMIT)) (then unreachable))
+      (i32.const 160))
     (data (i32.const 0) "fixed-index")
     (data (i32.const 16) "1.0.0")
     ;; name, version, summary, schema: address and length

@@ -13,8 +13,13 @@ const RECORDS: u64 = 400;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 async fn set(broker: &BrokerProcess, pattern: &str, plugin_name: &str) -> Result<Value> {
+    set_with(broker, pattern, plugin_name, "{}").await
+}
+
+async fn set_with(broker: &BrokerProcess, pattern: &str, plugin_name: &str, config: &str) -> Result<Value> {
     let component = plugin(plugin_name);
-    broker.tidegate(&["policy", "set", pattern, "flush", component.to_str().context("a path in UTF-8")?]).await
+    let component = component.to_str().context("a path in UTF-8")?;
+    broker.tidegate(&["policy", "set", pattern, "flush", component, "--config", config, "--by", "tester"]).await
 }
 
 /// The status of the flush binding of a pattern.
@@ -47,22 +52,95 @@ async fn counted(broker: &BrokerProcess, pattern: &str, counter: &str) -> Result
     tokio::time::timeout(PATIENCE, waiting).await.with_context(|| format!("no {counter} are counted for {pattern}"))?
 }
 
+/// Plugin and config in force for a pattern, once it has been asked without a fault and some more records came through.
+async fn decides(broker: &BrokerProcess, load: &Load, pattern: &str) -> Result<(String, Value)> {
+    let status = asked(broker, pattern).await?;
+    ensure!(status["degraded"] == "" && status["faults"] == 0, "a healthy policy is in trouble: {status}");
+    load.progress_by(RECORDS).await?;
+    let list = broker.tidegate(&["policy", "list"]).await?;
+    let bound = list["bindings"].as_array().into_iter().flatten().find(|b| b["pattern"] == pattern);
+    let bound = bound.with_context(|| format!("{pattern} is not bound: {list}"))?;
+    ensure!(bound["plugin"] == status["plugin"] && bound["generation"] == status["generation"], "{bound} but {status}");
+    Ok((bound["plugin"].as_str().unwrap_or_default().to_owned(), bound["config"].clone()))
+}
+
+/// Action, plugin and class of each entry of the history.
+fn told(history: &Value) -> Vec<(String, String, String)> {
+    let text = |entry: &Value, key: &str| entry[key].as_str().unwrap_or_default().to_owned();
+    let entries = history["history"].as_array().into_iter().flatten();
+    entries.map(|entry| (text(entry, "action"), text(entry, "plugin"), text(entry, "class"))).collect()
+}
+
+/// What the whole swap below leaves in the history.
+const STORY: [(&str, &str, &str); 8] = [
+    ("set", "flush-threshold", ""),
+    ("set", "flush-adaptive", ""),
+    ("set", "flush-adaptive", ""),
+    ("refused", "flush-loop", "swap.canary_failed"),
+    ("refused", "", "load.not_wasm"),
+    ("rollback", "flush-adaptive", "swap.rolled_back"),
+    ("rollback", "flush-threshold", "swap.rolled_back"),
+    ("unset", "", ""),
+];
+
+/// Swaps, changes a config, tries two broken plugins, rolls back twice, unsets: all while `load` goes on.
+async fn whole_swap(broker: &BrokerProcess, load: &Load) -> Result<()> {
+    const PATTERN: &str = "ord*";
+    let is = |plugin: &str, config: &str| -> Result<(String, Value)> { Ok((plugin.to_owned(), serde_json::from_str(config)?)) };
+    set(broker, PATTERN, "flush-threshold").await?;
+    ensure!(decides(broker, load, PATTERN).await? == is("flush-threshold", "{}")?, "the first");
+    set(broker, PATTERN, "flush-adaptive").await?;
+    ensure!(decides(broker, load, PATTERN).await? == is("flush-adaptive", "{}")?, "the swap");
+    let config = r#"{"max_age_ms": 50}"#;
+    set_with(broker, PATTERN, "flush-adaptive", config).await?;
+    let again = set_with(broker, PATTERN, "flush-adaptive", config).await?;
+    ensure!(again["changed"] == false, "the same again is a change: {again}");
+    ensure!(decides(broker, load, PATTERN).await? == is("flush-adaptive", config)?, "the config");
+
+    let refusal = set_with(broker, PATTERN, "flush-loop", r#"{"decision": 1}"#).await.err().context("a loop was bound")?.to_string();
+    ensure!(refusal.contains("swap.canary_failed") && refusal.contains("topic orders"), "it does not say why: {refusal}");
+    let settings = env!("CARGO_MANIFEST_PATH");
+    let refusal = broker.tidegate(&["policy", "set", PATTERN, "flush", settings]).await.err().context("a text was bound")?.to_string();
+    ensure!(refusal.contains("load.not_wasm"), "it does not say why: {refusal}");
+    ensure!(decides(broker, load, PATTERN).await? == is("flush-adaptive", config)?, "the old policy stays");
+
+    broker.tidegate(&["policy", "rollback", PATTERN, "flush"]).await?;
+    ensure!(decides(broker, load, PATTERN).await? == is("flush-adaptive", "{}")?, "the rollback");
+    broker.tidegate(&["policy", "rollback", PATTERN, "flush", "--to", "1"]).await?;
+    ensure!(decides(broker, load, PATTERN).await? == is("flush-threshold", "{}")?, "the rollback to a generation");
+    broker.tidegate(&["policy", "unset", PATTERN, "flush"]).await?;
+    load.progress_by(RECORDS).await
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn a_policy_changes_under_load_without_error_gap_or_duplicate() -> Result<()> {
+async fn a_whole_swap_under_load_loses_nothing_and_its_history_survives_a_crash() -> Result<()> {
     let cluster = Cluster::local()?;
     let broker = cluster.start().await?;
     broker.tidegate(&["topic", "create", TOPIC, "--partitions", &PARTITIONS.to_string()]).await?;
     let load = Load::start(broker.kafka(), TOPIC, PARTITIONS, "load");
     load.progress_by(RECORDS).await?;
-    for name in ["flush-threshold", "flush-adaptive", "flush-threshold"] {
-        set(&broker, "ord*", name).await?;
-        let status = asked(&broker, "ord*").await?;
-        ensure!(status["degraded"] == "" && status["faults"] == 0, "{name}: {status}");
-        load.progress_by(RECORDS).await?;
-    }
-    broker.tidegate(&["policy", "unset", "ord*", "flush"]).await?;
-    load.progress_by(RECORDS).await?;
+    whole_swap(&broker, &load).await?;
     let acked = load.stop().await?;
+    check_equal(&acked, &stored(broker.kafka(), TOPIC).await?)?;
+    let history = broker.tidegate(&["policy", "history"]).await?;
+    let expected = STORY.map(|(action, plugin, class)| (action.to_owned(), plugin.to_owned(), class.to_owned()));
+    ensure!(told(&history) == expected, "another story: {history}");
+    let filtered = broker.tidegate(&["policy", "history", "--pattern", "ord*", "--kind", "flush"]).await?;
+    ensure!(filtered == history, "all of it is of this pattern: {filtered}");
+    broker.tidegate(&["policy", "rollback", "ord*", "flush"]).await?;
+    let (bindings, history) = (broker.tidegate(&["policy", "list"]).await?, broker.tidegate(&["policy", "history"]).await?);
+    broker.kill().await?;
+
+    let broker = cluster.start().await?;
+    let after = broker.tidegate(&["policy", "list"]).await?;
+    ensure!(after["bindings"] == bindings["bindings"] && after["generation"] == bindings["generation"], "{bindings} became {after}");
+    ensure!(broker.tidegate(&["policy", "history"]).await? == history, "the history changed: {history}");
+    broker.tidegate(&["policy", "rollback", "ord*", "flush", "--to", "3"]).await?;
+    broker.tidegate(&["topic", "create", "orders-after"]).await?;
+    let load = Load::start(broker.kafka(), "orders-after", 1, "after");
+    let config = serde_json::json!({"max_age_ms": 50});
+    ensure!(decides(&broker, &load, "ord*").await? == ("flush-adaptive".to_owned(), config), "the rollback after the restart");
+    load.stop().await?;
     check_equal(&acked, &stored(broker.kafka(), TOPIC).await?)?;
     ensure!(broker.terminate().await?.success(), "the stop failed: {}", cluster.log());
     Ok(())

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::TopicSettings;
 use crate::error::ErrorKind;
-use crate::metadata::{Binding, TopicRecord};
+use crate::metadata::{Binding, Change, TopicRecord};
 use crate::types::{Kind, Offset, PartitionId, TopicName};
 
 /// Answer to `GET /healthz`.
@@ -63,7 +63,7 @@ pub struct OpenPartition {
     pub high_watermark: Offset,
 }
 
-/// Body of `PUT /v1/policies`; the answer is a [`PolicyList`].
+/// Body of `PUT /v1/policies`; the answer is a [`PolicyChange`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SetPolicy {
@@ -82,13 +82,16 @@ pub struct SetPolicy {
     /// Who binds it.
     #[serde(default)]
     pub by: String,
+    /// Digest that the component must have: `sha256:` and 64 hex digits; left out: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
 }
 
 fn no_config() -> serde_json::Value {
     serde_json::Value::Object(serde_json::Map::new())
 }
 
-/// Query of `DELETE /v1/policies`.
+/// Query of `DELETE /v1/policies`; the answer is a [`PolicyChange`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UnsetPolicy {
@@ -101,7 +104,54 @@ pub struct UnsetPolicy {
     pub by: String,
 }
 
-/// Answer to all of `/v1/policies`.
+/// Body of `POST /v1/policies/rollback`; the answer is a [`PolicyChange`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RollBackPolicy {
+    /// The binding's pattern, to the letter.
+    pub pattern: String,
+    /// Which decision.
+    pub kind: Kind,
+    /// To what was bound at this generation; left out: before the last change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<u64>,
+    /// Who takes it back.
+    #[serde(default)]
+    pub by: String,
+}
+
+/// Query of `GET /v1/policies/history`; what is left out is not filtered by.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HistoryQuery {
+    /// A binding's pattern, to the letter.
+    #[serde(default)]
+    pub pattern: Option<String>,
+    /// Which decision.
+    #[serde(default)]
+    pub kind: Option<Kind>,
+}
+
+/// Answer to `GET /v1/policies/history`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PolicyHistory {
+    /// Counts the changes of the stored bindings.
+    pub generation: u64,
+    /// Oldest first.
+    pub history: Vec<Change>,
+}
+
+/// Answer to a change of the bindings.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PolicyChange {
+    /// False: it was so already, and nothing happened.
+    pub changed: bool,
+    /// What is bound now.
+    #[serde(flatten)]
+    pub now: PolicyList,
+}
+
+/// Answer to `GET /v1/policies`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PolicyList {
     /// Counts the changes of the stored bindings.
@@ -124,6 +174,9 @@ pub struct ErrorBody {
 pub struct ErrorDetail {
     /// What the client can do about it: see [`kind_name`].
     pub kind: String,
+    /// Of a refused policy the class of what is wrong, such as `load.digest_mismatch`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
     /// For a person.
     pub message: String,
 }
@@ -134,6 +187,7 @@ pub fn kind_name(kind: ErrorKind) -> &'static str {
         ErrorKind::InvalidInput => "invalid_input",
         ErrorKind::NotFound => "not_found",
         ErrorKind::AlreadyExists => "already_exists",
+        ErrorKind::Conflict => "conflict",
         ErrorKind::OffsetOutOfRange => "offset_out_of_range",
         ErrorKind::NotLeader => "not_leader",
         ErrorKind::Unavailable => "unavailable",

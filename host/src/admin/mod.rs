@@ -7,6 +7,8 @@
 //! GET    /v1/topics/{name}     one, with settings     DELETE  deletes it
 //! GET    /v1/policies          bindings and how they do
 //! PUT    /v1/policies          binds a component      DELETE ?pattern=&kind=  unbinds
+//! GET    /v1/policies/history  what became of them    ?pattern=&kind=
+//! POST   /v1/policies/rollback takes a change back
 //! ```
 //!
 //! The API loads code, so whoever reaches it owns the broker: without a token it is served at loopback addresses
@@ -19,7 +21,7 @@ use axum::extract::{DefaultBodyLimit, State};
 use axum::http::header;
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -62,6 +64,8 @@ fn router(storage: Storage, token: Option<String>) -> Router {
         .route("/v1/topics", get(topics::list).post(topics::create))
         .route("/v1/topics/{name}", get(topics::describe).delete(topics::delete))
         .route("/v1/policies", get(policies::list).put(policies::set).delete(policies::unset))
+        .route("/v1/policies/history", get(policies::history))
+        .route("/v1/policies/rollback", post(policies::roll_back))
         .route_layer(middleware::from_fn_with_state(token.map(Token::new), auth::require))
         .route("/healthz", get(health))
         .fallback(reply::no_such_path)

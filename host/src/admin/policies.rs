@@ -5,41 +5,63 @@ use axum::extract::{Query, State};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::api::{PolicyList, SetPolicy, UnsetPolicy};
+use super::api::{HistoryQuery, PolicyChange, PolicyHistory, PolicyList, RollBackPolicy, SetPolicy, UnsetPolicy};
 use super::reply::{Body, Failure, Reply};
 use super::to_its_end;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::BindingSet;
-use crate::runtime::{Bind, Storage};
+use crate::runtime::{Bind, BindingChange, RollBack, Storage};
 
 /// Stands for whoever did not say who they are.
 const UNNAMED: &str = "admin api";
 
 pub(super) async fn list(State(storage): State<Storage>) -> Result<Reply<PolicyList>, Failure> {
-    Ok(Reply::ok(answer(&storage, storage.bindings())?))
+    Ok(Reply::ok(shown(&storage, storage.bindings())?))
 }
 
-pub(super) async fn set(State(storage): State<Storage>, Body(body): Body<SetPolicy>) -> Result<Reply<PolicyList>, Failure> {
+pub(super) async fn set(State(storage): State<Storage>, Body(body): Body<SetPolicy>) -> Result<Reply<PolicyChange>, Failure> {
     let invalid = |e| Error::new(ErrorKind::InvalidInput, format!("field `component` is no base64: {e}"));
     let component = STANDARD.decode(&body.component).map_err(invalid)?.into();
-    let SetPolicy { pattern, kind, source, config, by, .. } = body;
-    let bind = Bind { pattern, kind, component, source, config, by: named(by) };
-    let host = storage.clone();
-    let bindings = to_its_end(async move { host.bind(bind).await }).await?;
-    Ok(Reply::ok(answer(&storage, bindings)?))
+    let SetPolicy { pattern, kind, source, config, by, digest, .. } = body;
+    let bind = Bind { pattern, kind, component, source, config, by: named(by), digest };
+    changed(storage, move |host| async move { host.bind(bind).await }).await
 }
 
 pub(super) async fn unset(
     State(storage): State<Storage>,
     query: Result<Query<UnsetPolicy>, QueryRejection>,
-) -> Result<Reply<PolicyList>, Failure> {
+) -> Result<Reply<PolicyChange>, Failure> {
     let Query(UnsetPolicy { pattern, kind, by }) = query?;
-    let host = storage.clone();
-    let bindings = to_its_end(async move { host.unbind(&pattern, kind, &named(by)).await }).await?;
-    Ok(Reply::ok(answer(&storage, bindings)?))
+    changed(storage, move |host| async move { host.unbind(&pattern, kind, &named(by)).await }).await
 }
 
-fn answer(storage: &Storage, bindings: BindingSet) -> Result<PolicyList, Failure> {
+pub(super) async fn roll_back(State(storage): State<Storage>, Body(body): Body<RollBackPolicy>) -> Result<Reply<PolicyChange>, Failure> {
+    let RollBackPolicy { pattern, kind, to, by } = body;
+    let roll_back = RollBack { pattern, kind, to, by: named(by) };
+    changed(storage, move |host| async move { host.roll_back(roll_back).await }).await
+}
+
+pub(super) async fn history(
+    State(storage): State<Storage>,
+    query: Result<Query<HistoryQuery>, QueryRejection>,
+) -> Result<Reply<PolicyHistory>, Failure> {
+    let Query(HistoryQuery { pattern, kind }) = query?;
+    let mut history = storage.policy_history();
+    history.retain(|change| pattern.as_ref().is_none_or(|p| change.pattern == *p) && kind.is_none_or(|k| change.kind == k));
+    Ok(Reply::ok(PolicyHistory { generation: storage.bindings().generation, history }))
+}
+
+/// Runs a change of the bindings to its end, and shows what is bound then.
+async fn changed<F>(storage: Storage, change: impl FnOnce(Storage) -> F + Send + 'static) -> Result<Reply<PolicyChange>, Failure>
+where
+    F: Future<Output = Result<BindingChange>> + Send,
+{
+    let host = storage.clone();
+    let BindingChange { set, changed } = to_its_end(async move { change(host).await }).await?;
+    Ok(Reply::ok(PolicyChange { changed, now: shown(&storage, set)? }))
+}
+
+fn shown(storage: &Storage, bindings: BindingSet) -> Result<PolicyList, Failure> {
     let unshowable = |e| Error::new(ErrorKind::Unsupported, format!("the status of a binding cannot be shown: {e}"));
     let status = storage.policy_status().iter().map(serde_json::to_value).collect::<Result<_, _>>().map_err(unshowable)?;
     Ok(PolicyList { generation: bindings.generation, bindings: bindings.bindings, status })

@@ -15,6 +15,7 @@ use tokio::sync::Semaphore;
 use super::REQUEST_DEADLINE;
 use super::api::{ErrorBody, ErrorDetail, kind_name};
 use crate::error::{Error, ErrorKind};
+use crate::policy::wasm::LoadError;
 
 /// A success with a body.
 pub(super) struct Reply<T>(StatusCode, T);
@@ -40,12 +41,13 @@ impl<T: Serialize> IntoResponse for Reply<T> {
 pub(super) struct Failure {
     status: StatusCode,
     kind: &'static str,
+    class: Option<&'static str>,
     message: String,
 }
 
 impl Failure {
     pub(super) fn new(status: StatusCode, kind: &'static str, message: impl Into<String>) -> Self {
-        Self { status, kind, message: message.into() }
+        Self { status, kind, class: None, message: message.into() }
     }
 
     fn refused_body(status: StatusCode, message: String) -> Self {
@@ -56,7 +58,8 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Self::new(status_of(error.kind()), kind_name(error.kind()), error.to_string())
+        let class = error.cause::<LoadError>().map(|refusal| refusal.class().as_str());
+        Self { class, ..Self::new(status_of(error.kind()), kind_name(error.kind()), error.to_string()) }
     }
 }
 
@@ -80,7 +83,8 @@ impl From<PathRejection> for Failure {
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
-        let body = ErrorBody { error: ErrorDetail { kind: self.kind.to_owned(), message: self.message } };
+        let body =
+            ErrorBody { error: ErrorDetail { kind: self.kind.to_owned(), class: self.class.map(str::to_owned), message: self.message } };
         let mut response = (self.status, Json(body)).into_response();
         if self.status == StatusCode::SERVICE_UNAVAILABLE {
             response.headers_mut().insert(header::RETRY_AFTER, header::HeaderValue::from_static("1"));
@@ -93,7 +97,7 @@ fn status_of(kind: ErrorKind) -> StatusCode {
     match kind {
         ErrorKind::InvalidInput => StatusCode::BAD_REQUEST,
         ErrorKind::NotFound => StatusCode::NOT_FOUND,
-        ErrorKind::AlreadyExists => StatusCode::CONFLICT,
+        ErrorKind::AlreadyExists | ErrorKind::Conflict => StatusCode::CONFLICT,
         ErrorKind::OffsetOutOfRange => StatusCode::RANGE_NOT_SATISFIABLE,
         ErrorKind::NotLeader => StatusCode::MISDIRECTED_REQUEST,
         ErrorKind::Unavailable | ErrorKind::Busy | ErrorKind::Closed => StatusCode::SERVICE_UNAVAILABLE,

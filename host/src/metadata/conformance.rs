@@ -141,19 +141,21 @@ fn binding(by: u128) -> Binding {
         config: serde_json::json!({ "bytes": 1 }),
         by: by.to_string(),
         at_ms: 7,
+        plugin: "by-size".to_owned(),
+        generation: 1,
     }
 }
 
 async fn bindings_change_one_after_the_other(metadata: &Arc<dyn MetadataStore>) {
     let empty = metadata.bindings().await.expect("bindings");
-    let first = BindingSet { generation: 1, bindings: vec![binding(0)] };
+    let first = BindingSet { generation: 1, bindings: vec![binding(0)], history: Vec::new() };
     metadata.put_bindings(Versioned { value: first.clone(), version: empty.version.clone() }).await.expect("the first bindings");
     let stored = metadata.bindings().await.expect("bindings");
     assert_eq!(stored.value, first, "the bindings read back");
     assert_kind(metadata.put_bindings(empty).await, ErrorKind::AlreadyExists, "bindings on a stale version");
     let racers = (1..=RACERS).map(|i| {
         let (metadata, version) = (metadata.clone(), stored.version.clone());
-        let value = BindingSet { generation: 2, bindings: vec![binding(0), binding(i)] };
+        let value = BindingSet { generation: 2, bindings: vec![binding(0), binding(i)], history: Vec::new() };
         tokio::spawn(async move { (value.clone(), metadata.put_bindings(Versioned { value, version }).await) })
     });
     let results: Vec<_> = join_all(racers).await.into_iter().map(|r| r.expect("a racer does not panic")).collect();

@@ -17,8 +17,10 @@ use crate::types::{TimestampMs, TopicId, TopicName};
 
 pub mod conformance;
 mod document;
+mod history;
 mod object;
 
+pub use history::{Action, Change, MAX_ATTEMPTS, MAX_CHANGES, Place, Placed};
 pub use object::ObjectMetadata;
 
 /// A topic as stored.
@@ -56,6 +58,12 @@ pub struct Binding {
     pub by: String,
     /// When.
     pub at_ms: TimestampMs,
+    /// Name of the plugin; empty in what was stored before names were.
+    #[serde(default)]
+    pub plugin: String,
+    /// Generation of the set that it was bound with; 0 in what was stored before generations were.
+    #[serde(default)]
+    pub generation: u64,
 }
 
 /// All bindings, in order of precedence (last wins).
@@ -65,6 +73,9 @@ pub struct BindingSet {
     pub generation: u64,
     /// The bindings.
     pub bindings: Vec<Binding>,
+    /// How they came about, oldest first: the last [`MAX_CHANGES`] changes, and [`MAX_ATTEMPTS`] attempts that changed nothing.
+    #[serde(default)]
+    pub history: Vec<Change>,
 }
 
 /// A value and the state of the store that it came from.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::metadata::BindingSet;
 use crate::policy::Kind;
 use crate::types::{Offset, TimestampMs, TopicName, TopicPartition};
 
@@ -78,4 +79,28 @@ pub struct Bind {
     pub config: serde_json::Value,
     /// Who binds it.
     pub by: String,
+    /// Digest that the component must have: `sha256:` and 64 hex digits; `None`: any.
+    pub digest: Option<String>,
+}
+
+/// A change of a binding to take back.
+#[derive(Clone, Debug)]
+pub struct RollBack {
+    /// The binding's pattern, to the letter.
+    pub pattern: String,
+    /// Which decision.
+    pub kind: Kind,
+    /// To what was bound when the set had this generation; `None`: before the last change.
+    pub to: Option<u64>,
+    /// Who takes it back.
+    pub by: String,
+}
+
+/// What a request to change the bindings came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BindingChange {
+    /// The set in force afterwards.
+    pub set: BindingSet,
+    /// False: it was so already, and nothing happened.
+    pub changed: bool,
 }

@@ -4,25 +4,40 @@
 //! that names them, so that every host can load what it sees. A component that cannot be loaded never takes
 //! down what runs: the old policy stays, or the built-in where there was none, and the status says so; the next
 //! look at the bindings tries again.
+//!
+//! ```text
+//! requests    set, unset, roll back: checked and tried out side by side
+//! turns       in the order of their arrival, for each pattern and kind
+//! change      the next set and its history: pure          attempts   what changed nothing
+//! components  bytes in the object store                   kept       plugins that went out of use
+//! rules       what the settings file binds
+//! ```
 
+mod attempts;
 mod change;
 mod components;
+mod kept;
+mod requests;
 mod rules;
+mod turns;
 
 use std::sync::Arc;
 
 use parking_lot::RwLock;
 
+use self::attempts::Attempts;
 use self::components::Components;
-use super::api::Bind;
-use crate::config::{Pattern, Settings};
+use self::kept::Kept;
+use self::turns::Turns;
+use super::api::BindingChange;
+use crate::config::Settings;
 use crate::env::Env;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::ENTRY_LEN;
 use crate::log::Shared;
-use crate::metadata::{Binding, BindingSet, SharedMetadata, Versioned};
+use crate::metadata::{Binding, BindingSet, Change, SharedMetadata, Versioned};
 use crate::metrics::Metrics;
-use crate::policy::{ActiveBinding, BindingStatus, Context, Kind, PolicyHost};
+use crate::policy::{ActiveBinding, BindingStatus, Context, PolicyHost, PolicySource};
 use crate::types::WINDOW;
 
 /// Attempts to replace the set while others change it too.
@@ -33,6 +48,13 @@ const ATTEMPTS: usize = 16;
 struct Active {
     binding: Binding,
     bound: ActiveBinding,
+}
+
+/// What is published.
+#[derive(Default)]
+struct Published {
+    active: Vec<Active>,
+    kept: Kept,
 }
 
 /// The bindings of a host.
@@ -47,8 +69,11 @@ pub(super) struct Bindings {
     /// Of the settings file: below all others.
     rules: Vec<ActiveBinding>,
     in_force: RwLock<BindingSet>,
+    turns: Arc<Turns>,
+    /// Not in the stored history yet.
+    attempts: Attempts,
     /// What is published, and at the same time the turn of whoever changes it.
-    active: tokio::sync::Mutex<Vec<Active>>,
+    published: tokio::sync::Mutex<Published>,
 }
 
 impl Bindings {
@@ -65,7 +90,9 @@ impl Bindings {
             context: trial_context(settings),
             rules,
             in_force: RwLock::default(),
-            active: tokio::sync::Mutex::default(),
+            turns: Turns::new(),
+            attempts: Attempts::default(),
+            published: tokio::sync::Mutex::default(),
         })
     }
 
@@ -74,64 +101,50 @@ impl Bindings {
         self.in_force.read().clone()
     }
 
-    /// Every binding with its figures, those of the settings file too.
+    /// What became of the bindings, oldest first; with what could not be stored yet.
+    pub(super) fn history(&self) -> Vec<Change> {
+        let mut history = self.in_force.read().history.clone();
+        history.extend(self.attempts.all());
+        history
+    }
+
+    /// Every binding with its figures, those of the settings file too; their generation is 0.
     pub(super) fn status(&self) -> Vec<BindingStatus> {
-        self.policies.status()
-    }
-
-    /// Checks, stores and binds.
-    pub(super) async fn bind(&self, bind: Bind) -> Result<BindingSet> {
-        Pattern::new(&bind.pattern)?;
-        let plugin = self.policies.check_and_load(bind.component.clone()).await?;
-        let trial = ActiveBinding {
-            pattern: bind.pattern.clone(),
-            kind: bind.kind,
-            plugin: Ok(plugin),
-            config: bind.config.clone(),
-            source: bind.source.clone(),
-        };
-        self.policies.try_binding(&trial, &self.context).await?;
-        let digest = self.components.keep(bind.component).await?;
-        let binding = Binding {
-            pattern: bind.pattern,
-            kind: bind.kind,
-            digest,
-            source: bind.source,
-            config: bind.config,
-            by: bind.by,
-            at_ms: self.env.unix_ms(),
-        };
-        self.change(|set| Ok(change::with(set, &binding))).await
-    }
-
-    /// Removes the binding of exactly this pattern and kind.
-    pub(super) async fn unbind(&self, pattern: &str, kind: Kind, by: &str) -> Result<BindingSet> {
-        let set = self.change(|set| change::without(set, pattern, kind).map(Some)).await?;
-        tracing::info!(pattern, %kind, by, "a policy was unbound");
-        Ok(set)
+        let set = self.in_force.read().clone();
+        let mut status = self.policies.status();
+        for (at, status) in status.iter_mut().enumerate() {
+            status.generation = if at < self.rules.len() { 0 } else { generation_of(status, &set) };
+        }
+        status
     }
 
     /// Takes over what other hosts changed, and tries again what could not be loaded.
     pub(super) async fn refresh(&self) -> Result<()> {
-        let mut active = self.active.lock().await;
+        let mut published = self.published.lock().await;
         let stored = self.metadata.bindings().await?.value;
-        let settled = *self.in_force.read() == stored && active.iter().all(|a| a.bound.plugin.is_ok());
-        if settled { Ok(()) } else { self.publish(&mut active, stored).await }
+        self.adopt(&mut published, stored).await
     }
 
-    /// Replaces the set on the version that was read, as often as others come first. An edit that changes nothing gives `None`.
-    async fn change(&self, edit: impl Fn(&BindingSet) -> Result<Option<BindingSet>>) -> Result<BindingSet> {
-        let mut active = self.active.lock().await;
+    /// Replaces the set on the version that was read, as often as others come first. An edit that changes nothing gives `None`; what was
+    /// attempted in vain is stored along.
+    async fn replace(&self, published: &mut Published, edit: impl Fn(&BindingSet) -> Result<Option<BindingSet>>) -> Result<BindingChange> {
         for _ in 0..ATTEMPTS {
             let stored = self.metadata.bindings().await?;
-            let Some(next) = edit(&stored.value)? else {
-                self.publish(&mut active, stored.value.clone()).await?;
-                return Ok(stored.value);
-            };
+            let edited = edit(&stored.value)?;
+            let attempts = self.attempts.all();
+            let changed = edited.is_some();
+            if !changed && attempts.is_empty() {
+                self.adopt(published, stored.value.clone()).await?;
+                return Ok(BindingChange { set: stored.value, changed });
+            }
+            let mut next = edited.unwrap_or(stored.value);
+            let told = attempts.len();
+            attempts.into_iter().for_each(|attempt| next.record(attempt));
             match self.metadata.put_bindings(Versioned { value: next.clone(), version: stored.version }).await {
                 Ok(()) => {
-                    self.publish(&mut active, next.clone()).await?;
-                    return Ok(next);
+                    self.attempts.stored(told);
+                    self.adopt(published, next.clone()).await?;
+                    return Ok(BindingChange { set: next, changed });
                 }
                 Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
                 Err(e) => return Err(e),
@@ -140,45 +153,71 @@ impl Bindings {
         Err(Error::new(ErrorKind::Busy, format!("the bindings were changed {ATTEMPTS} times meanwhile; try again")))
     }
 
-    async fn publish(&self, active: &mut Vec<Active>, set: BindingSet) -> Result<()> {
-        let mut next = Vec::with_capacity(set.bindings.len());
-        for binding in &set.bindings {
-            self.activate(binding, active, &mut next).await;
+    /// Puts a set in force; instances hear of it only if it binds something else, or something is still missing.
+    async fn adopt(&self, published: &mut Published, set: BindingSet) -> Result<()> {
+        let settled = self.in_force.read().bindings == set.bindings && published.active.iter().all(|a| a.bound.plugin.is_ok());
+        if !settled {
+            self.publish(published, &set.bindings).await?;
         }
-        let all = self.rules.iter().chain(next.iter().map(|a| &a.bound)).cloned().collect();
-        self.policies.set_bindings(all)?;
-        *active = next;
         *self.in_force.write() = set;
         Ok(())
     }
 
-    /// Adds a binding; if it cannot be loaded, its problem, and above that what it was to replace.
-    async fn activate(&self, binding: &Binding, before: &[Active], next: &mut Vec<Active>) {
-        let loaded = |a: &&Active| a.bound.plugin.is_ok();
-        let same = |a: &&Active| a.binding.pattern == binding.pattern && a.binding.kind == binding.kind;
-        let unchanged = |a: &&Active| a.binding.digest == binding.digest && a.binding.config == binding.config;
-        if let Some(known) = before.iter().filter(loaded).filter(same).find(unchanged) {
-            next.push(Active { binding: binding.clone(), bound: known.bound.clone() });
-            return;
+    async fn publish(&self, published: &mut Published, bindings: &[Binding]) -> Result<()> {
+        let mut next = Vec::with_capacity(bindings.len());
+        for binding in bindings {
+            self.activate(binding, published, &mut next).await;
         }
-        let plugin = self.components.load(binding).await;
+        let all = self.rules.iter().chain(next.iter().map(|a| &a.bound)).cloned().collect();
+        self.policies.set_bindings(all)?;
+        let old = std::mem::replace(&mut published.active, next);
+        old.into_iter().filter_map(|a| a.bound.plugin.ok()).for_each(|plugin| published.kept.add(plugin));
+        Ok(())
+    }
+
+    /// Adds a binding; if it cannot be loaded, its problem, and above that what it was to replace.
+    async fn activate(&self, binding: &Binding, published: &Published, next: &mut Vec<Active>) {
+        let plugin = match self.loaded(published, binding) {
+            Some(plugin) => Ok(plugin),
+            None => self.components.load(binding).await,
+        };
         if let Err(problem) = &plugin {
             self.metrics.runtime.binding_failures.inc();
             tracing::error!(pattern = binding.pattern, kind = %binding.kind, digest = binding.digest, problem, "a policy cannot be loaded");
         }
         let failed = plugin.is_err();
-        let bound = ActiveBinding {
-            pattern: binding.pattern.clone(),
-            kind: binding.kind,
-            plugin,
-            config: binding.config.clone(),
-            source: binding.source.clone(),
-        };
-        next.push(Active { binding: binding.clone(), bound });
+        next.push(Active { binding: binding.clone(), bound: active(binding, plugin) });
         if failed {
-            next.extend(before.iter().filter(loaded).filter(same).cloned());
+            let same = |a: &&Active| a.binding.pattern == binding.pattern && a.binding.kind == binding.kind;
+            next.extend(published.active.iter().filter(|a| a.bound.plugin.is_ok()).filter(same).cloned());
         }
     }
+
+    /// The plugin of a binding if this process has it, in use or not: then neither store nor compiler is needed.
+    fn loaded(&self, published: &Published, binding: &Binding) -> Option<Arc<dyn PolicySource>> {
+        let bound = self.rules.iter().chain(published.active.iter().map(|a| &a.bound));
+        let in_use = bound.filter_map(|b| b.plugin.as_ref().ok()).find(|plugin| plugin.digest() == binding.digest).cloned();
+        in_use.or_else(|| published.kept.find(&binding.digest)).filter(|plugin| plugin.kinds().contains(&binding.kind))
+    }
+}
+
+fn active(binding: &Binding, plugin: Result<Arc<dyn PolicySource>, String>) -> ActiveBinding {
+    ActiveBinding {
+        pattern: binding.pattern.clone(),
+        kind: binding.kind,
+        plugin,
+        config: binding.config.clone(),
+        source: binding.source.clone(),
+    }
+}
+
+/// The generation that bound what a status is about; of what stays only because its successor cannot be loaded, from the history.
+fn generation_of(status: &BindingStatus, set: &BindingSet) -> u64 {
+    let place = |pattern: &str, kind| pattern == status.pattern && kind == status.kind;
+    let is = |digest: &str| status.digest.is_empty() || digest == status.digest;
+    let bound = set.bindings.iter().find(|b| place(&b.pattern, b.kind) && is(&b.digest)).map(|b| b.generation);
+    let told = || set.history.iter().rfind(|c| c.action.is_change() && place(&c.pattern, c.kind) && is(&c.digest)).map(|c| c.generation);
+    bound.or_else(told).unwrap_or(0)
 }
 
 /// A small topic under the defaults.

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 
-pub use self::api::{Bind, FetchPartition, FetchRequest, OffsetSpec, TopicSpec};
+pub use self::api::{Bind, BindingChange, FetchPartition, FetchRequest, OffsetSpec, RollBack, TopicSpec};
 pub use self::builder::Builder;
 use self::host::Host;
 use crate::config::{Settings, TopicSettings};
@@ -22,7 +22,7 @@ use crate::error::{Error, ErrorKind, Result};
 pub use crate::log::Event;
 pub use crate::log::lane::{Appended, Committed};
 pub use crate::log::partition::{Fetched, Offsets};
-use crate::metadata::{BindingSet, TopicRecord};
+use crate::metadata::{BindingSet, Change, TopicRecord};
 use crate::metrics::Metrics;
 use crate::policy::{BindingStatus, Kind};
 use crate::record::{RecordError, RecordSet};
@@ -169,17 +169,32 @@ impl Storage {
         self.host.lanes.take_lead(&known.topic, lane).await
     }
 
-    /// Checks a component, stores it, and binds it to the topics that match `pattern`. Running lanes follow
+    /// Checks a component, tries it out on recent views, stores it, and binds it to the topics that match `pattern`. Running lanes follow
     /// between two decisions; whatever fails leaves the old policy in place.
-    pub async fn bind(&self, bind: Bind) -> Result<BindingSet> {
+    ///
+    /// [`InvalidInput`](ErrorKind::InvalidInput) has a [`LoadError`](crate::policy::wasm::LoadError) as its source, with the class of what is wrong;
+    /// [`Conflict`](ErrorKind::Conflict): a later request for the same pattern and kind won.
+    pub async fn bind(&self, bind: Bind) -> Result<BindingChange> {
         self.host.gate.writable()?;
         self.host.bindings.bind(bind).await
     }
 
     /// Removes the binding of exactly this pattern and kind.
-    pub async fn unbind(&self, pattern: &str, kind: Kind, by: &str) -> Result<BindingSet> {
+    pub async fn unbind(&self, pattern: &str, kind: Kind, by: &str) -> Result<BindingChange> {
         self.host.gate.writable()?;
         self.host.bindings.unbind(pattern, kind, by).await
+    }
+
+    /// Brings back what was bound before, nothing too. What this process has run lately is still in memory: neither store nor compiler is needed
+    /// to load it. [`NotFound`](ErrorKind::NotFound): the history does not reach back so far.
+    pub async fn roll_back(&self, roll_back: RollBack) -> Result<BindingChange> {
+        self.host.gate.writable()?;
+        self.host.bindings.roll_back(roll_back).await
+    }
+
+    /// What became of the bindings, oldest first: changes, and attempts that changed nothing.
+    pub fn policy_history(&self) -> Vec<Change> {
+        self.host.bindings.history()
     }
 
     /// Every binding with its figures, those of the settings file too, in order of precedence.

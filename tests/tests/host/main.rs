@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "the steps of a scenario are functions, not only those marked as tests")]
 
+mod admin;
+mod binding_history;
+mod binding_races;
 mod bindings;
 mod bounded_memory;
 mod cost;

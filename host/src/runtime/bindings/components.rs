@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use sha2::{Digest, Sha256};
 
 use crate::error::Result;
 use crate::metadata::Binding;
+use crate::policy::wasm::{digest, verify_digest};
 use crate::policy::{PolicyHost, PolicySource};
 use crate::store::{Body, GetRange, ObjectStore, PutMode, StoreErrorKind};
 
@@ -21,32 +21,33 @@ impl Components {
         Self { store, policies }
     }
 
-    /// Stores a component, unless it is there, and returns its digest.
-    pub(super) async fn keep(&self, component: Bytes) -> Result<String> {
-        let digest = digest_of(&component);
-        match self.store.put(&key_of(&digest)?, Body::from(component), PutMode::Create).await {
-            Err(e) if e.kind != StoreErrorKind::AlreadyExists => Err(e.into()),
-            _ => Ok(digest),
+    /// Stores a component, unless it is there; a damaged one is mended.
+    pub(super) async fn keep(&self, digest: &str, component: Bytes) -> Result<()> {
+        let key = key_of(digest)?;
+        match self.store.put(&key, Body::from(component.clone()), PutMode::Create).await {
+            Ok(_) => return Ok(()),
+            Err(e) if e.kind == StoreErrorKind::AlreadyExists => {}
+            Err(e) => return Err(e.into()),
         }
+        let found = self.store.get(&key, GetRange::Full).await?;
+        if verify_digest(&found.bytes, digest).is_err() {
+            tracing::warn!(key, "a stored component is damaged; it is written again");
+            self.store.put(&key, Body::from(component), PutMode::Replace(found.version)).await?;
+        }
+        Ok(())
     }
 
     /// The plugin of a binding; the problem is for people.
     pub(super) async fn load(&self, binding: &Binding) -> Result<Arc<dyn PolicySource>, String> {
         let key = key_of(&binding.digest).map_err(|e| e.to_string())?;
         let object = self.store.get(&key, GetRange::Full).await.map_err(|e| e.to_string())?;
-        let found = digest_of(&object.bytes);
+        let found = digest(&object.bytes);
         if found != binding.digest {
             return Err(format!("{key} is damaged: its digest is {found}; delete it and bind the component again"));
         }
         let plugin = self.policies.check_and_load(object.bytes).await.map_err(|e| e.to_string())?;
         if plugin.kinds().contains(&binding.kind) { Ok(plugin) } else { Err(format!("{} decides no {}", plugin.name(), binding.kind)) }
     }
-}
-
-/// `sha256:` and 64 hex digits.
-pub(super) fn digest_of(bytes: &[u8]) -> String {
-    let hex: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("sha256:{hex}")
 }
 
 /// A digest comes from metadata that others write: what is none must not become a key.
@@ -62,7 +63,7 @@ mod tests {
 
     #[test]
     fn only_a_digest_becomes_a_key() {
-        let digest = digest_of(b"");
+        let digest = digest(b"");
         assert_eq!(digest, "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
         assert_eq!(key_of(&digest).unwrap(), format!("plugins/{}.wasm", &digest[7..]));
         for bad in ["", "sha256:", "sha256:../../x", &digest[..70], &digest.replace("sha256", "md5")] {

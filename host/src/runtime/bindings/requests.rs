@@ -1,0 +1,218 @@
+//! What an operator asks for: bind, unbind, roll back.
+//!
+//! Whatever takes long or may be refused happens before the turn, on what was asked for alone; in its turn a request edits the set that is
+//! stored then. A refusal changes nothing but the history.
+
+use std::sync::Arc;
+
+use super::attempts::Wanted;
+use super::change::{self, Author};
+use super::turns::{Standing, Ticket};
+use super::{Bindings, active};
+use crate::config::Pattern;
+use crate::error::{Error, ErrorKind, Result};
+use crate::metadata::{Binding, BindingSet, Place};
+use crate::policy::wasm::{LoadError, digest, verify_digest};
+use crate::policy::{FaultClass, Kind, PolicySource};
+use crate::runtime::api::{Bind, BindingChange, RollBack};
+use crate::store::StoreError;
+
+/// Largest config of a binding as JSON, in bytes: the history keeps it.
+const MAX_CONFIG: usize = 16 << 10;
+
+impl Bindings {
+    /// Checks, tries out, stores and binds.
+    pub(in crate::runtime) async fn bind(&self, bind: Bind) -> Result<BindingChange> {
+        let place = Place { pattern: bind.pattern.clone(), kind: bind.kind };
+        let ticket = self.turns.arrive(place.clone(), &bind.by);
+        let mut wanted = Wanted {
+            place,
+            plugin: String::new(),
+            digest: digest(&bind.component),
+            config: bind.config.clone(),
+            source: bind.source.clone(),
+            by: bind.by.clone(),
+        };
+        let outcome = self.try_bind(bind, &mut wanted, &ticket).await;
+        self.told("bound", outcome, wanted).await
+    }
+
+    /// Removes the binding of exactly this pattern and kind.
+    pub(in crate::runtime) async fn unbind(&self, pattern: &str, kind: Kind, by: &str) -> Result<BindingChange> {
+        let place = Place { pattern: pattern.to_owned(), kind };
+        let ticket = self.turns.arrive(place.clone(), by);
+        let edit = |set: &BindingSet| match change::without(set, &place, self.author(by)) {
+            // What would be unbound is still being checked: it is superseded.
+            Err(e) if e.kind() == ErrorKind::NotFound && ticket.has_earlier() => Ok(None),
+            other => other.map(Some),
+        };
+        let outcome = self.in_turn(&ticket, None, edit).await;
+        self.told("unbound", outcome, Wanted::nothing(place.clone(), by)).await
+    }
+
+    /// Brings back what a place held before its last change, or as of a generation.
+    pub(in crate::runtime) async fn roll_back(&self, roll_back: RollBack) -> Result<BindingChange> {
+        let RollBack { pattern, kind, to, by } = roll_back;
+        let ticket = self.turns.arrive(Place { pattern, kind }, &by);
+        let mut wanted = Wanted::nothing(ticket.place().clone(), &by);
+        let outcome = self.try_roll_back(to, &mut wanted, &ticket).await;
+        self.told("rolled back", outcome, wanted).await
+    }
+
+    async fn try_bind(&self, bind: Bind, wanted: &mut Wanted, ticket: &Ticket) -> Result<BindingChange> {
+        let place = ticket.place();
+        let refused = |error| refused(place, error);
+        if let Some(pinned) = &bind.digest {
+            verify_digest(&bind.component, pinned).map_err(refused)?;
+        }
+        Pattern::new(&bind.pattern)?;
+        wanted.bounded_config().map_err(refused)?;
+        let plugin: Arc<dyn PolicySource> = self.policies.check_and_load(bind.component.clone()).await.map_err(refused)?;
+        plugin.name().clone_into(&mut wanted.plugin);
+        let binding = Binding {
+            pattern: bind.pattern,
+            kind: bind.kind,
+            digest: wanted.digest.clone(),
+            source: bind.source,
+            config: bind.config,
+            by: bind.by,
+            at_ms: self.env.unix_ms(),
+            plugin: wanted.plugin.clone(),
+            generation: 0,
+        };
+        self.policies.trial(&active(&binding, Ok(plugin.clone())), &self.context).await.map_err(refused)?;
+        self.components.keep(&binding.digest, bind.component).await?;
+        self.in_turn(ticket, Some(plugin), |set| Ok(change::with(set, &binding))).await
+    }
+
+    async fn try_roll_back(&self, to: Option<u64>, wanted: &mut Wanted, ticket: &Ticket) -> Result<BindingChange> {
+        let place = ticket.place();
+        let target = change::earlier(&self.metadata.bindings().await?.value, place, to)?;
+        let plugin = match &target {
+            Some(placed) => {
+                wanted.take_over(&placed.binding);
+                Some(self.tried(place, &placed.binding).await?)
+            }
+            None => None,
+        };
+        let by = wanted.by.clone();
+        let edit = |set: &BindingSet| {
+            let now = change::earlier(set, place, to)?;
+            if !change::same(now.as_ref(), target.as_ref()) {
+                return Err(changed_meanwhile(place));
+            }
+            Ok(change::back_to(set, place, now.as_ref(), self.author(&by)))
+        };
+        self.in_turn(ticket, plugin, edit).await
+    }
+
+    /// The plugin of a binding that was in force, tried out like a new one.
+    async fn tried(&self, place: &Place, binding: &Binding) -> Result<Arc<dyn PolicySource>> {
+        let loaded = self.loaded(&*self.published.lock().await, binding);
+        let plugin = match loaded {
+            Some(plugin) => plugin,
+            None => self.components.load(binding).await.map_err(|problem| {
+                refused(place, LoadError::new(FaultClass::Unavailable, problem, "bind the component again from where it came"))
+            })?,
+        };
+        self.policies.trial(&active(binding, Ok(plugin.clone())), &self.context).await.map_err(|error| refused(place, error))?;
+        Ok(plugin)
+    }
+
+    /// Changes the set once no later request for the same place is under way. The plugin is at hand for whatever the edit binds.
+    async fn in_turn(
+        &self,
+        ticket: &Ticket,
+        plugin: Option<Arc<dyn PolicySource>>,
+        edit: impl Fn(&BindingSet) -> Result<Option<BindingSet>>,
+    ) -> Result<BindingChange> {
+        loop {
+            if let Standing::Superseded(by) = ticket.settled().await {
+                return Err(superseded(ticket.place(), &by));
+            }
+            let mut published = self.published.lock().await;
+            // A later one may have come while this one waited for the lock.
+            if ticket.standing() != Standing::First {
+                continue;
+            }
+            plugin.iter().for_each(|plugin| published.kept.add(plugin.clone()));
+            let change = self.replace(&mut published, &edit).await?;
+            ticket.win();
+            return Ok(change);
+        }
+    }
+
+    /// Logs what came of a request, and puts a failure into the history.
+    async fn told(&self, done: &str, outcome: Result<BindingChange>, wanted: Wanted) -> Result<BindingChange> {
+        let Wanted { place: Place { pattern, kind }, plugin, by, .. } = &wanted;
+        match &outcome {
+            Ok(BindingChange { set, changed }) => {
+                tracing::info!(pattern, %kind, by, plugin, generation = set.generation, changed, "a policy was {done}");
+            }
+            Err(error) if is_refusal(error) => {
+                tracing::warn!(pattern, %kind, by, plugin, %error, "a policy was not {done}");
+                self.attempted(&wanted, error).await;
+            }
+            Err(_) => {}
+        }
+        outcome
+    }
+
+    async fn attempted(&self, wanted: &Wanted, error: &Error) {
+        let mut published = self.published.lock().await;
+        let generation = self.in_force.read().generation;
+        self.attempts.add(wanted.failed(error, generation, self.env.unix_ms()));
+        if let Err(error) = self.replace(&mut published, |_| Ok(None)).await {
+            tracing::warn!(%error, "a refused policy is not in the stored history yet; the next change stores it along");
+        }
+    }
+
+    fn author<'a>(&self, by: &'a str) -> Author<'a> {
+        Author { by, at_ms: self.env.unix_ms() }
+    }
+}
+
+impl Wanted {
+    fn nothing(place: Place, by: &str) -> Self {
+        let config = serde_json::Value::Null;
+        Self { place, plugin: String::new(), digest: String::new(), config, source: String::new(), by: by.to_owned() }
+    }
+
+    fn take_over(&mut self, binding: &Binding) {
+        let Binding { plugin, digest, config, source, .. } = binding.clone();
+        (self.plugin, self.digest, self.config, self.source) = (plugin, digest, config, source);
+    }
+
+    /// Refuses a config that is too large for the history, and forgets it.
+    fn bounded_config(&mut self) -> Result<(), LoadError> {
+        let size = self.config.to_string().len();
+        if size <= MAX_CONFIG {
+            return Ok(());
+        }
+        self.config = serde_json::Value::Null;
+        let problem = format!("the config has {size} bytes as JSON, at most {MAX_CONFIG} are allowed");
+        Err(LoadError::new(FaultClass::ConfigRejected, problem, "keep what is large in the component"))
+    }
+}
+
+/// Whether the request itself is at fault, or lost to another one; not the store, nor the hour.
+fn is_refusal(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Conflict) && error.cause::<StoreError>().is_none()
+}
+
+/// The error of a refusal: its cause has the class.
+fn refused(place: &Place, error: LoadError) -> Error {
+    let kind = Error::from(error.clone()).kind();
+    Error::new(kind, format!("the {} policy of {:?} stays as it was", place.kind, place.pattern)).with_source(error)
+}
+
+fn superseded(place: &Place, by: &str) -> Error {
+    let by = if by.is_empty() { "somebody" } else { by };
+    let problem = format!("a later request of {by} for the same pattern and kind came first to its end");
+    refused(place, LoadError::new(FaultClass::Superseded, problem, "look at the history before trying again"))
+}
+
+fn changed_meanwhile(place: &Place) -> Error {
+    let Place { pattern, kind } = place;
+    Error::new(ErrorKind::Conflict, format!("{kind} of {pattern:?} was changed meanwhile; look at the history before trying again"))
+}
