@@ -17,6 +17,8 @@ pub(crate) struct History(Mutex<State>);
 struct State {
     next_id: u64,
     acked: BTreeMap<(PartitionId, Offset), u64>,
+    /// Where each acknowledged record is.
+    places: BTreeMap<u64, (PartitionId, Offset)>,
     /// The furthest that anybody asked to trim to.
     trims: BTreeMap<PartitionId, Offset>,
     totals: Totals,
@@ -32,9 +34,14 @@ impl History {
     pub(crate) fn acked(&self, partition: PartitionId, base_offset: Offset, ids: &[u64]) {
         let mut state = self.0.lock();
         for (offset, id) in (base_offset..).zip(ids) {
-            let other = state.acked.insert((partition, offset), *id);
-            assert_eq!(other, None, "offset {offset} of partition {partition} was acknowledged twice");
-            state.totals.acked += 1;
+            let place = (partition, offset);
+            let other = state.acked.insert(place, *id).unwrap_or(*id);
+            assert_eq!(other, *id, "offset {offset} of partition {partition} was acknowledged for two records");
+            // A producer that sends again is told again, of the same place.
+            match state.places.insert(*id, place) {
+                Some(other) => assert_eq!(other, place, "record {id} was acknowledged at two places"),
+                None => state.totals.acked += 1,
+            }
         }
     }
 
@@ -43,6 +50,10 @@ impl History {
         let furthest = state.trims.entry(partition).or_insert(0);
         *furthest = up_to.max(*furthest);
         state.totals.trims += 1;
+    }
+
+    pub(crate) fn duplicates(&self, count: u64) {
+        self.0.lock().totals.duplicates += count;
     }
 
     pub(crate) fn opened(&self) {

@@ -1,7 +1,8 @@
 //! One lane on a scripted store in virtual time: two writers that crash at any await, requests that are
 //! delayed, refused, lost and late, trims and deletions. Whatever happens, everything acknowledged is there
-//! once, in order, and the same seed gives the same bytes.
+//! once, in order; what idempotent producers send again and again is there exactly once; the same seed gives the same bytes.
 
+mod clients;
 mod history;
 mod network;
 mod writer;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use clients::Clients;
 use history::History;
 use tidegate::buffer::BufferBudget;
 use tidegate::cache::ChunkCache;
@@ -37,6 +39,8 @@ struct Totals {
     openings: u64,
     fenced: u64,
     trims: u64,
+    /// Batches that were sent again and were there already.
+    duplicates: u64,
 }
 
 fn simulate(seed: u64) -> (BTreeMap<String, Bytes>, Totals) {
@@ -49,11 +53,12 @@ async fn scenario(seed: u64) -> (BTreeMap<String, Bytes>, Totals) {
     let store = MemoryStore::new(env.clone());
     let topic = Arc::new(topic(&env));
     let history = Arc::new(History::default());
+    let clients = Arc::new(Clients::new(history.clone()));
     Lane::create_all(&shared(&env, &store), &topic).await.unwrap();
 
     store.set_script(network::Network::new(seed));
     let writers = (0..2u64).map(|number| {
-        let run = writer::Writer::new(seed * 2 + number, topic.clone(), history.clone());
+        let run = writer::Writer::new(seed * 2 + number, topic.clone(), history.clone(), clients.clone());
         run.run(shared(&env, &store))
     });
     futures::future::join_all(writers).await;
@@ -62,6 +67,7 @@ async fn scenario(seed: u64) -> (BTreeMap<String, Bytes>, Totals) {
     tokio::time::sleep(network::LATEST).await;
     let last =
         Lane::open(shared(&env, &store), topic.clone(), 0).await.unwrap_or_else(|e| panic!("seed {seed}: the log cannot be opened: {e}"));
+    clients.finish(seed, &last).await;
     history.check(seed, &last, &topic).await;
     last.close().await.unwrap();
     let totals = history.totals();
@@ -107,9 +113,11 @@ fn everything_acknowledged_is_there_once_and_in_order() {
         all.openings += totals.openings;
         all.fenced += totals.fenced;
         all.trims += totals.trims;
+        all.duplicates += totals.duplicates;
     }
     if count >= SEEDS {
         let lively = all.acked as u64 > count * 20 && all.openings > count * 4 && all.fenced > count / 2 && all.trims > count;
+        let lively = lively && all.duplicates > count;
         assert!(lively, "the simulation does too little to prove anything: {all:?}");
     }
 }

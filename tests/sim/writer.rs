@@ -10,6 +10,7 @@ use tidegate::log::{Shared, Topic};
 use tidegate::record::testing::{TestRecord, batch_of, set};
 use tidegate::types::PartitionId;
 
+use crate::clients::{Clients, Session};
 use crate::history::History;
 use crate::{PARTITIONS, pause};
 
@@ -20,11 +21,12 @@ pub(crate) struct Writer {
     rng: StdRng,
     topic: Arc<Topic>,
     history: Arc<History>,
+    clients: Arc<Clients>,
 }
 
 impl Writer {
-    pub(crate) fn new(seed: u64, topic: Arc<Topic>, history: Arc<History>) -> Self {
-        Self { rng: StdRng::seed_from_u64(seed ^ 0x7772_6974_6572_0000), topic, history }
+    pub(crate) fn new(seed: u64, topic: Arc<Topic>, history: Arc<History>, clients: Arc<Clients>) -> Self {
+        Self { rng: StdRng::seed_from_u64(seed ^ 0x7772_6974_6572_0000), topic, history, clients }
     }
 
     pub(crate) async fn run(mut self, shared: Shared) {
@@ -35,7 +37,8 @@ impl Writer {
             let opening = Lane::open(shared.clone(), self.topic.clone(), 0);
             let Ok(Ok(lane)) = tokio::time::timeout(life, opening).await else { continue };
             self.history.opened();
-            let _ = tokio::time::timeout(life, self.live(&lane)).await;
+            let session = self.history.new_id();
+            let _ = tokio::time::timeout(life, self.live(&lane, session)).await;
             if !lane.leads() {
                 self.history.fenced();
             }
@@ -44,16 +47,18 @@ impl Writer {
             }
             lane.abort();
         }
+        self.history.duplicates(shared.metrics.lane.duplicates.get());
     }
 
-    async fn live(&mut self, lane: &Arc<Lane>) {
+    async fn live(&mut self, lane: &Arc<Lane>, session: Session) {
         while lane.leads() {
-            match self.rng.random_range(0..12) {
+            match self.rng.random_range(0..14) {
                 0 => self.trim(lane).await,
                 1 => drop(tokio::time::timeout(PATIENCE, lane.maintain()).await),
                 2 => drop(tokio::time::timeout(PATIENCE, lane.flush()).await),
                 3..6 => tokio::time::sleep(pause(&mut self.rng, 120)).await,
-                _ => self.append(lane).await,
+                6..9 => self.append(lane).await,
+                _ => self.clients.send(&mut self.rng, lane, session).await,
             }
         }
     }

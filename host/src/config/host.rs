@@ -27,6 +27,11 @@ pub struct HostSettings {
     pub retention_interval_ms: u64,
     /// How long a dead segment stays for readers that are still at it, in milliseconds.
     pub delete_grace_ms: u64,
+    /// How long an idempotent producer is remembered after its last append, in milliseconds. What it sends again later is appended again.
+    pub producer_expiry_ms: u64,
+    /// Idempotent producers that a lane remembers at most, each counted once for every partition; beyond that those that were
+    /// silent for longest are forgotten. About 300 bytes of memory each.
+    pub producers_per_lane: u32,
     /// How long draining and closing may take, in milliseconds.
     pub drain_deadline_ms: u64,
     /// How often other hosts' changes to topics and bindings are looked for, in milliseconds.
@@ -45,6 +50,8 @@ impl Default for HostSettings {
             upload_deadline_ms: 30_000,
             retention_interval_ms: 30_000,
             delete_grace_ms: 60_000,
+            producer_expiry_ms: DAY_MS,
+            producers_per_lane: 100_000,
             drain_deadline_ms: 30_000,
             metadata_interval_ms: 10_000,
         }
@@ -62,6 +69,8 @@ impl HostSettings {
         bounds.range("host.upload_deadline_ms", self.upload_deadline_ms, 1..=MAX_WAIT_MS);
         bounds.range("host.retention_interval_ms", self.retention_interval_ms, 1..=DAY_MS);
         bounds.range("host.delete_grace_ms", self.delete_grace_ms, 0..=30 * DAY_MS);
+        bounds.range("host.producer_expiry_ms", self.producer_expiry_ms, 1..=30 * DAY_MS);
+        bounds.range("host.producers_per_lane", self.producers_per_lane, 1..=1_000_000);
         bounds.range("host.drain_deadline_ms", self.drain_deadline_ms, 1..=MAX_WAIT_MS);
         bounds.range("host.metadata_interval_ms", self.metadata_interval_ms, 1..=MAX_WAIT_MS);
     }

@@ -25,6 +25,10 @@ pub struct LaneMetrics {
     pub fenced: Counter,
     /// Dead segments deleted.
     pub segments_deleted: Counter,
+    /// Appends that were there already: idempotent producers sent them again.
+    pub duplicates: Counter,
+    /// Idempotent producers forgotten because their lane knew too many.
+    pub producers_evicted: Counter,
 }
 
 impl LaneMetrics {
@@ -44,6 +48,8 @@ impl LaneMetrics {
             checkpoints: counter("checkpoints", "Manifests replaced by checkpoints"),
             fenced: counter("fenced", "Lanes lost to another writer"),
             segments_deleted: counter("segments_deleted", "Dead segments deleted"),
+            duplicates: counter("duplicates", "Appends of idempotent producers that were there already"),
+            producers_evicted: counter("producers_evicted", "Idempotent producers forgotten because their lane knew too many"),
             ack_seconds: Histogram::new(exponential_buckets(0.000_5, 2.0, 16)),
             segment_bytes: Histogram::new(exponential_buckets(1024.0, 4.0, 10)),
         };

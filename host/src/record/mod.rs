@@ -101,6 +101,11 @@ impl RecordSet {
     pub fn batches(&self) -> &[BatchMeta] {
         &self.batches
     }
+
+    /// Whether any of them is of an idempotent producer.
+    pub fn has_producers(&self) -> bool {
+        self.batches.iter().any(|batch| batch.header.producer_id >= 0)
+    }
 }
 
 impl AppendedSet {

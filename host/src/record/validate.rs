@@ -34,6 +34,7 @@ fn check_batch(bytes: &[u8], position: usize, max_batch_bytes: usize) -> Result<
         return Err(RecordError::TooLarge { position, size: batch.len(), limit: max_batch_bytes });
     }
     check_crc_at(batch, &header, position)?;
+    check_producer(&header).map_err(|problem| RecordError::malformed(position, problem))?;
     if header.compression() == Compression::None {
         check_plain(&header, &batch[BATCH_HEADER_LEN..]).map_err(|problem| RecordError::malformed(position, problem))?;
     }
@@ -57,4 +58,13 @@ pub(super) fn whole_batch<'a>(bytes: &'a [u8], header: &BatchHeader, position: u
     bytes
         .get(..header.size as usize)
         .ok_or_else(|| RecordError::malformed(position, format!("its length says {} bytes, {} are left", header.size, bytes.len())))
+}
+
+/// A batch with a producer id has an epoch and a sequence.
+fn check_producer(header: &BatchHeader) -> Result<(), String> {
+    let BatchHeader { producer_id, producer_epoch, base_sequence, .. } = *header;
+    if producer_id >= 0 && (producer_epoch < 0 || base_sequence < 0) {
+        return Err(format!("producer id {producer_id} with epoch {producer_epoch} and sequence {base_sequence}: all count from 0"));
+    }
+    Ok(())
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::producers::Verdict;
 use super::state::State;
 use super::ticket::{Committed, Ticket};
 use super::{Inner, Lane};
@@ -16,12 +17,12 @@ use crate::types::{MAX_SEGMENT_BYTES, Offset, PartitionId, TimestampMs, WINDOW};
 /// Room in a segment that its header, indexes and footer may need beside the batches.
 const OVERHEAD_BYTES: u64 = 16 << 20;
 
-/// The outcome of an append that was taken into the buffer.
+/// The outcome of an append that was taken into the buffer, now or, of a producer's retry, before.
 #[derive(Debug)]
 pub struct Appended {
     /// Offset of its first record.
     pub base_offset: Offset,
-    /// The append time stamped on it, if its topic keeps append times.
+    /// The append time stamped on it, if its topic keeps append times. Not known of a retry.
     pub append_time: Option<TimestampMs>,
     /// Log start of the partition.
     pub log_start: Offset,
@@ -32,6 +33,9 @@ pub struct Appended {
 impl Lane {
     /// Gives a set offsets and takes it into the buffer; waits for room in the shared memory and in the buffer, at
     /// most the append time-out, then [`Busy`](ErrorKind::Busy). Cancelled before it returns, nothing was appended.
+    ///
+    /// A set that its idempotent producer sends again is not appended again: it gets the offset and the fate of the first copy.
+    /// [`InvalidInput`](ErrorKind::InvalidInput) has a [`ProducerError`](super::ProducerError) as its source where the producer's epoch or sequence is wrong.
     pub async fn append(&self, partition: PartitionId, set: RecordSet) -> Result<Appended> {
         let inner = &*self.inner;
         let log_start = self.partition(partition)?.offsets()?.log_start;
@@ -40,32 +44,62 @@ impl Lane {
             let message = format!("record set of {len} bytes does not fit into a segment ({MAX_SEGMENT_BYTES} bytes at most)");
             return Err(Error::new(ErrorKind::InvalidInput, message));
         }
+        // Before it waits for room: what is there already needs none.
+        if let Some(known) = inner.known(&inner.state.lock(), partition, &set, log_start)? {
+            return Ok(known);
+        }
         let patience = Duration::from_millis(inner.shared.settings.append_timeout_ms);
         let deadline = env::now() + patience;
         let permit = inner.shared.buffers.acquire(set.len(), patience).await?;
         let settings = inner.topic.settings.load();
-        let mut append = Some(Append { partition, set, permit });
-        let taken = inner.wait_until(|state| match state.check_leading() {
-            Err(error) => Some(Err(error)),
-            Ok(()) if inner.has_room(state, &settings, len) => Some(Ok(inner.take(state, &settings, append.take()?))),
-            Ok(()) => None,
-        });
-        let (base_offset, append_time, committed) = tokio::time::timeout_at(deadline, taken).await.map_err(|_| {
+        let mut append = Some(Append { partition, log_start, set, permit });
+        let taken = inner.wait_until(|state| inner.try_take(state, &settings, &mut append).transpose());
+        tokio::time::timeout_at(deadline, taken).await.map_err(|_| {
             let message = format!("{}: {WINDOW} segments wait for the object store and the write buffer is full", inner.id);
             Error::new(ErrorKind::Busy, message)
-        })??;
-        Ok(Appended { base_offset, append_time, log_start, committed })
+        })?
     }
 }
 
 /// An append that has room in the shared memory.
 struct Append {
     partition: PartitionId,
+    log_start: Offset,
     set: RecordSet,
     permit: Permit,
 }
 
 impl Inner {
+    /// The answer to a set that its producer appended before; `None` if it is new, or of no idempotent producer.
+    fn known(&self, state: &State, partition: PartitionId, set: &RecordSet, log_start: Offset) -> Result<Option<Appended>> {
+        if !set.has_producers() {
+            return Ok(None);
+        }
+        state.check_leading()?;
+        let verdict = state.producers.check(partition, set.batches()).map_err(|error| {
+            let message = format!("record set for partition {partition} of {} refused", self.id);
+            Error::new(ErrorKind::InvalidInput, message).with_source(error)
+        })?;
+        let Verdict::Duplicate { base_offset, ticket } = verdict else { return Ok(None) };
+        self.shared.metrics.lane.duplicates.inc();
+        let deadline = env::now() + self.patience();
+        let committed = ticket.map_or_else(Committed::already, |ticket| ticket.subscribe_again(deadline));
+        Ok(Some(Appended { base_offset, append_time: None, log_start, committed }))
+    }
+
+    /// Takes an append if it is new, or answers it if it is not. `None`: there is no room for it.
+    fn try_take(&self, state: &mut State, settings: &TopicSettings, append: &mut Option<Append>) -> Result<Option<Appended>> {
+        state.check_leading()?;
+        let Some(Append { partition, log_start, set, .. }) = append else { return Ok(None) };
+        if let Some(known) = self.known(state, *partition, set, *log_start)? {
+            return Ok(Some(known));
+        }
+        if !self.has_room(state, settings, set.len() as u64) {
+            return Ok(None);
+        }
+        Ok(append.take().map(|append| self.take(state, settings, append)))
+    }
+
     /// Whether the buffer may take so many bytes; if not, the task is told to seal it.
     fn has_room(&self, state: &mut State, settings: &TopicSettings, len: u64) -> bool {
         let fits = match &state.buffer {
@@ -79,16 +113,24 @@ impl Inner {
         fits
     }
 
-    fn take(&self, state: &mut State, settings: &TopicSettings, append: Append) -> (Offset, Option<TimestampMs>, Committed) {
-        let Append { partition, set, permit } = append;
+    fn take(&self, state: &mut State, settings: &TopicSettings, append: Append) -> Appended {
+        let Append { partition, log_start, set, permit } = append;
         let now = env::now();
         let append_time = (settings.timestamp_type == TimestampType::LogAppendTime).then(|| self.shared.env.unix_ms());
         let (len, records, batches) = (set.len(), set.record_count(), set.batches().len());
+        let has_producers = set.has_producers();
         let end = state.log_ends.entry(partition).or_insert(0);
         let base_offset = *end;
         *end += records as Offset;
         state.arrivals.add(len, batches, now);
         let set = set.assign(base_offset, self.epoch, append_time);
+        let ticket = state.buffer.as_ref().map_or_else(|| Arc::new(Ticket::new()), |(_, ticket)| ticket.clone());
+        if has_producers {
+            state.producers.appended(partition, &set.batches, &ticket, now);
+            let evicted = state.producers.bound(self.shared.settings.producers_per_lane as usize);
+            self.shared.metrics.lane.producers_evicted.inc_by(evicted as u64);
+        }
+        let committed = ticket.subscribe(now + self.patience());
         let wakes = match &mut state.buffer {
             Some((buffer, _)) => {
                 buffer.push(partition, set, records, permit, now);
@@ -96,7 +138,7 @@ impl Inner {
             }
             empty => {
                 state.plan = Plan::Ask;
-                *empty = Some((WriteBuffer::new(partition, set, records, permit, now), Arc::new(Ticket::new())));
+                *empty = Some((WriteBuffer::new(partition, set, records, permit, now), ticket));
                 true
             }
         };
@@ -104,7 +146,6 @@ impl Inner {
             self.wake.notify_one();
         }
         self.shared.metrics.lane.appended(len, records, batches);
-        let (_, ticket) = state.buffer.as_ref().expect("filled just now");
-        (base_offset, append_time, ticket.subscribe(now + self.patience()))
+        Appended { base_offset, append_time, log_start, committed }
     }
 }

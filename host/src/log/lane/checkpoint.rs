@@ -1,6 +1,6 @@
-//! Checkpoints: a catalog page with the segments since the last one, then the manifest.
+//! Checkpoints: a catalog page with the segments since the last one, producer state if that is large, then the manifest.
 //!
-//! One at a time in a lane, and each goes on until it has won or the lane has lost: so the pages of a writer
+//! One at a time in a lane, and each goes on until it has won or the lane has lost: so the objects of a writer
 //! have one content each, whatever the network does.
 
 use std::collections::BTreeMap;
@@ -10,12 +10,13 @@ use std::time::Duration;
 use super::Inner;
 use super::backoff::Backoff;
 use super::keys::Keys;
-use super::manifest;
 use super::state::State;
+use super::{manifest, snapshot};
 use crate::catalog::{FAN_OUT, MAX_MANIFEST_BYTES, Manifest, Page, PageRef, PartitionState, SliceEntry};
 use crate::codec::Body;
 use crate::error::{Error, Result};
 use crate::log::Shared;
+use crate::segment::ProducerAppend;
 use crate::store::{PutMode, StoreErrorKind};
 use crate::types::{Epoch, Nonce, Slot};
 
@@ -24,6 +25,8 @@ pub(super) struct Goal {
     slot: Slot,
     segments: u64,
     partitions: Vec<PartitionState>,
+    /// `None`: no segment was committed since the manifest's checkpoint, so that what it says of producers still holds.
+    producers: Option<Vec<ProducerAppend>>,
 }
 
 impl Goal {
@@ -34,7 +37,9 @@ impl Goal {
             let p = partitions.entry(partition).or_insert(PartitionState { partition, ..PartitionState::default() });
             p.log_start = p.log_start.max(start.min(p.next_offset));
         }
-        Self { slot: state.committed_slot, segments: state.since_checkpoint, partitions: partitions.into_values().collect() }
+        let segments = state.since_checkpoint;
+        let producers = (segments > 0).then(|| state.producers.committed_appends());
+        Self { slot: state.committed_slot, segments, partitions: partitions.into_values().collect(), producers }
     }
 }
 
@@ -45,7 +50,7 @@ pub(super) struct Moved {
 }
 
 /// Moves the manifest to `goal`. [`NotLeader`](crate::ErrorKind::NotLeader): another writer was first.
-pub(super) async fn run(inner: Arc<Inner>, goal: Goal) -> Result<Moved> {
+pub(super) async fn run(inner: Arc<Inner>, mut goal: Goal) -> Result<Moved> {
     let mut stored = inner.manifest.lock().await;
     let mut next = Manifest {
         nonce: inner.nonce,
@@ -55,7 +60,11 @@ pub(super) async fn run(inner: Arc<Inner>, goal: Goal) -> Result<Moved> {
         ..stored.manifest.clone()
     };
     next.pages.retain(|page| !inner.sweep.lock().is_gone(page));
-    let writer = PageWriter { shared: &inner.shared, keys: &inner.keys, epoch: inner.epoch, nonce: inner.nonce };
+    let writer = ObjectWriter { shared: &inner.shared, keys: &inner.keys, epoch: inner.epoch, nonce: inner.nonce };
+    if let Some(producers) = goal.producers.take() {
+        next.producers = snapshot::save(&writer, goal.slot, producers).await?;
+        inner.snapshots.lock().named(&next.producers);
+    }
     writer.extend(&mut next, inner.catalog.tail_before(goal.slot)).await?;
     *stored = manifest::replace(&inner.shared, &inner.keys, &stored, next).await?;
     inner.shared.metrics.lane.checkpoints.inc();
@@ -86,15 +95,15 @@ impl Inner {
     }
 }
 
-/// Writes catalog pages for one writer.
-pub(super) struct PageWriter<'a> {
+/// Creates what the manifest of one writer will name.
+pub(super) struct ObjectWriter<'a> {
     pub(super) shared: &'a Shared,
     pub(super) keys: &'a Keys,
     pub(super) epoch: Epoch,
     pub(super) nonce: Nonce,
 }
 
-impl PageWriter<'_> {
+impl ObjectWriter<'_> {
     /// Adds a leaf of `entries` to the manifest's pages, and folds what has become too many.
     pub(super) async fn extend(&self, manifest: &mut Manifest, entries: Vec<SliceEntry>) -> Result<()> {
         if !entries.is_empty() {
@@ -120,21 +129,25 @@ impl PageWriter<'_> {
             nonce: self.nonce,
             coverage: page.coverage(),
         };
-        let key = self.keys.page(&named);
-        let body: Body = page.encode().into();
+        self.create(&self.keys.page(&named), page.encode().into()).await?;
+        Ok(named)
+    }
+
+    /// Creates an object whose key has this writer's nonce, and for which there is one content; however long it takes.
+    pub(super) async fn create(&self, key: &str, body: Body) -> Result<()> {
         let patience = Duration::from_millis(self.shared.settings.upload_deadline_ms);
         let mut backoff = Backoff::new();
         loop {
-            let put = self.shared.store.put(&key, body.clone(), PutMode::Create);
+            let put = self.shared.store.put(key, body.clone(), PutMode::Create);
             let problem = match tokio::time::timeout(patience, put).await {
-                Ok(Ok(_)) => return Ok(named),
-                // The key has this writer's nonce, and a page of it has one content.
-                Ok(Err(e)) if e.kind == StoreErrorKind::AlreadyExists => return Ok(named),
+                Ok(Ok(_)) => return Ok(()),
+                // An earlier try of the same.
+                Ok(Err(e)) if e.kind == StoreErrorKind::AlreadyExists => return Ok(()),
                 Ok(Err(e)) if !e.kind.is_transient() => return Err(Error::from(e)),
                 Ok(Err(e)) => e.to_string(),
                 Err(_) => format!("no answer within {} ms", patience.as_millis()),
             };
-            tracing::warn!(key, problem, "catalog page was not written; trying again");
+            tracing::warn!(key, problem, "what the next manifest names was not written; trying again");
             backoff.pause(&self.shared.env).await;
         }
     }

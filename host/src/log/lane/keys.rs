@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::catalog::PageRef;
-use crate::types::{Slot, TopicLane};
+use crate::catalog::{PageRef, SnapshotRef};
+use crate::types::{Nonce, Slot, TopicLane};
 
 /// Slots of one folder.
 const FOLDER_SLOTS: Slot = 1_000;
@@ -30,6 +30,24 @@ impl Keys {
 
     pub(super) fn page(&self, page: &PageRef) -> String {
         format!("{}{}/{:020}-{:010}-{}", self.pages(), page.level, page.first_slot, page.epoch, page.nonce)
+    }
+
+    /// Prefix of all snapshots of producer state.
+    pub(super) fn snapshots(&self) -> String {
+        format!("{}/producers/", self.root)
+    }
+
+    pub(super) fn snapshot(&self, of: &SnapshotRef) -> String {
+        format!("{}{:020}-{:010}-{}", self.snapshots(), of.checkpoint, of.epoch, of.nonce)
+    }
+
+    /// The snapshot that a key names, if it is one of [`snapshot`](Self::snapshot)'s.
+    pub(super) fn parse_snapshot(&self, key: &str) -> Option<SnapshotRef> {
+        let mut parts = key.strip_prefix(&self.snapshots())?.splitn(3, '-');
+        let (checkpoint, epoch) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        let nonce = Nonce(u128::from_str_radix(parts.next()?, 16).ok()?);
+        let of = SnapshotRef { checkpoint, epoch, nonce };
+        (self.snapshot(&of) == key).then_some(of)
     }
 
     /// Prefix of all log objects.
@@ -72,5 +90,15 @@ mod tests {
         assert_eq!(names.iter().map(|n| keys.parse_slot(n)).collect::<Vec<_>>(), slots.map(Some).to_vec());
         assert_eq!(keys.parse_slot(&keys.manifest()), None);
         assert_eq!(Keys::next_folder(1_999), 2_000);
+    }
+
+    #[test]
+    fn snapshot_keys_are_read_back_and_others_are_not() {
+        let keys = Keys::new(TopicLane { topic: TopicId(uuid::Uuid::nil()), lane: 3 });
+        let of = SnapshotRef { checkpoint: 77, epoch: 5, nonce: Nonce(u128::MAX - 1) };
+        assert_eq!(keys.parse_snapshot(&keys.snapshot(&of)), Some(of));
+        for other in [keys.manifest(), keys.snapshots(), format!("{}1-2-3", keys.snapshots()), format!("{}-x", keys.snapshot(&of))] {
+            assert_eq!(keys.parse_snapshot(&other), None, "{other}");
+        }
     }
 }

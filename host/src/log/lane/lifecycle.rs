@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::keys::Keys;
 use super::walk::is_fence;
 use super::{Lane, manifest, open};
-use crate::catalog::Manifest;
+use crate::catalog::{Manifest, ProducerStates};
 use crate::error::{ErrorKind, Result};
 use crate::log::{Shared, Topic};
 use crate::store::{PutMode, StoreErrorKind};
@@ -41,7 +41,15 @@ impl Lane {
                 let old = &claim.stored;
                 let fences = old.manifest.fences.clone();
                 let counter = old.manifest.counter + 1;
-                let tomb = Manifest { fences, counter, tombstone: true, partitions: Vec::new(), pages: Vec::new(), ..old.manifest.clone() };
+                let tomb = Manifest {
+                    fences,
+                    counter,
+                    tombstone: true,
+                    partitions: Vec::new(),
+                    pages: Vec::new(),
+                    producers: ProducerStates::default(),
+                    ..old.manifest.clone()
+                };
                 manifest::replace(shared, &keys, old, tomb).await?;
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -49,6 +57,7 @@ impl Lane {
         }
         tokio::time::sleep(Duration::from_millis(shared.settings.delete_grace_ms)).await;
         delete_all(shared, &keys.pages(), |_| true).await?;
+        delete_all(shared, &keys.snapshots(), |_| true).await?;
         delete_all(shared, &keys.log(), |size| !is_fence(size)).await
     }
 }

@@ -7,6 +7,7 @@
 //! - [`task`] is the one task that drives a lane: asks the flush policy, seals, starts uploads, commits in
 //!   slot order, starts checkpoints. Everything that a lane runs lives in it, so aborting it is a crash.
 //! - [`upload`] puts a segment into its slot, [`checkpoint`] moves the manifest, [`catalog`] finds old extents.
+//! - [`producers`] knows what idempotent producers appended, [`snapshot`] keeps that where a manifest has no room for it.
 //! - [`retention`] moves log starts, [`sweep`] deletes what no reader can reach.
 //!
 //! Invariants: a slot's bytes never change; at most [`WINDOW`](crate::types::WINDOW) slots are outstanding; a
@@ -36,8 +37,10 @@ mod keys;
 mod lifecycle;
 mod manifest;
 mod open;
+mod producers;
 mod recent;
 mod retention;
+mod snapshot;
 mod state;
 mod sweep;
 mod task;
@@ -52,6 +55,7 @@ pub use append::Appended;
 use catalog::Catalog;
 use keys::Keys;
 use manifest::StoredManifest;
+pub use producers::ProducerError;
 use state::{Phase, State};
 pub use ticket::Committed;
 
@@ -71,6 +75,7 @@ struct Inner {
     /// The manifest in the store, as far as known; whoever replaces it holds the lock.
     manifest: tokio::sync::Mutex<StoredManifest>,
     sweep: Mutex<sweep::Dead>,
+    snapshots: Mutex<snapshot::Leftovers>,
     uploads: Semaphore,
     /// Wakes the task: the buffer, the plan or a request has changed.
     wake: Notify,

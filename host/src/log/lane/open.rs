@@ -8,14 +8,15 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore, watch};
 
 use super::catalog::Catalog;
-use super::checkpoint::PageWriter;
+use super::checkpoint::ObjectWriter;
 use super::keys::Keys;
 use super::manifest::{self, StoredManifest};
+use super::producers::Producers;
 use super::recent::{Rate, Recent};
 use super::state::{Phase, State};
 use super::upload::create_own;
 use super::walk::Walk;
-use super::{Inner, Lane, sweep, task, view};
+use super::{Inner, Lane, snapshot, sweep, task, view};
 use crate::buffer::Plan;
 use crate::catalog::Manifest;
 use crate::env;
@@ -36,6 +37,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub(super) struct Claim {
     pub(super) stored: StoredManifest,
     pub(super) nonce: Nonce,
+    producers: Producers,
+    snapshots: snapshot::Leftovers,
 }
 
 impl Lane {
@@ -79,7 +82,7 @@ async fn try_claim(shared: &Shared, keys: &Keys, id: TopicLane) -> Result<Claim>
         return Err(Error::new(ErrorKind::NotFound, format!("{id} is deleted")));
     }
     let nonce = shared.env.nonce();
-    let mut walk = Walk::from_manifest(&old.manifest);
+    let mut walk = Walk::from_manifest(shared, keys, &old).await?;
     walk.advance(shared, keys, id).await?;
     fence(shared, keys, id, nonce, &mut walk).await?;
     let mut next = Manifest {
@@ -91,8 +94,15 @@ async fn try_claim(shared: &Shared, keys: &Keys, id: TopicLane) -> Result<Claim>
         ..old.manifest.clone()
     };
     next.fences.extend(walk.fences);
-    PageWriter { shared, keys, epoch: next.epoch, nonce }.extend(&mut next, walk.entries).await?;
-    Ok(Claim { stored: manifest::replace(shared, keys, &old, next).await?, nonce })
+    let writer = ObjectWriter { shared, keys, epoch: next.epoch, nonce };
+    let mut snapshots = snapshot::Leftovers::default();
+    snapshots.named(&old.manifest.producers);
+    if !walk.entries.is_empty() {
+        next.producers = snapshot::save(&writer, walk.slot, walk.producers.committed_appends()).await?;
+        snapshots.named(&next.producers);
+    }
+    writer.extend(&mut next, walk.entries).await?;
+    Ok(Claim { stored: manifest::replace(shared, keys, &old, next).await?, nonce, producers: walk.producers, snapshots })
 }
 
 /// Puts a fence into the first free slot, walking on from whatever is found there instead.
@@ -138,7 +148,8 @@ async fn settle(shared: &Shared, key: &str, body: &crate::codec::Body, header: &
 
 impl Inner {
     fn new(shared: Shared, topic: Arc<Topic>, id: TopicLane, claim: Claim) -> Self {
-        let Claim { stored, nonce } = claim;
+        let Claim { stored, nonce, mut producers, snapshots } = claim;
+        producers.bound(shared.settings.producers_per_lane as usize);
         let m = &stored.manifest;
         let keys = Keys::new(id);
         let catalog = Arc::new(Catalog::new(shared.store.clone(), keys.clone(), m.pages.clone()));
@@ -159,6 +170,7 @@ impl Inner {
             policy: shared.policies.flush(topic.name.as_str(), &context),
             flush_requested: false,
             log_ends: committed.iter().map(|(p, at)| (*p, at.next_offset)).collect(),
+            producers,
             next_slot: m.checkpoint,
             pending: VecDeque::new(),
             committed_slot: m.checkpoint,
@@ -177,6 +189,7 @@ impl Inner {
             state: Mutex::new(state),
             manifest: tokio::sync::Mutex::new(stored),
             sweep: Mutex::new(sweep::Dead::default()),
+            snapshots: Mutex::new(snapshots),
             wake: Notify::new(),
             progress: watch::Sender::new(0),
             opened: now,

@@ -34,7 +34,8 @@ impl Lane {
         }
         inner.wake.notify_one();
         inner.wait_until(|state| (!matches!(state.phase, Phase::Leading) || state.wanted_starts.is_empty()).then_some(())).await;
-        inner.delete_dead().await
+        inner.delete_dead().await?;
+        inner.delete_old_snapshots().await
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use super::producers::Producers;
 use super::recent::{Rate, Recent};
 use super::ticket::Ticket;
 use crate::buffer::{Permit, Plan, WriteBuffer};
@@ -59,6 +60,8 @@ pub(super) struct State {
     pub(super) flush_requested: bool,
     /// Log end offsets: where the next append goes.
     pub(super) log_ends: BTreeMap<PartitionId, Offset>,
+    /// What idempotent producers appended, up to the log ends; what of it is committed, up to `committed_slot`.
+    pub(super) producers: Producers,
     pub(super) next_slot: Slot,
     /// Assigned slots in order; the first one is the oldest that is not committed.
     pub(super) pending: VecDeque<Pending>,

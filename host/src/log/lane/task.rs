@@ -104,6 +104,7 @@ impl Task {
         let due = state.checkpoint_requested || state.since_checkpoint >= CHECKPOINT_SEGMENTS || !state.wanted_starts.is_empty();
         if due {
             state.checkpoint_requested = false;
+            self.inner.forget_silent_producers(&mut state);
             let goal = checkpoint::Goal::from_state(&mut state);
             drop(state);
             self.checkpoint.spawn(checkpoint::run(self.inner.clone(), goal));
@@ -209,6 +210,14 @@ impl Inner {
             extents.push(Extent { object: object.clone(), slice: *slice, epoch: self.epoch, prior_bytes: entry.prior_bytes });
             self.catalog.push(entry);
         }
+        state.producers.committed(&sealed.footer.producers);
         extents
+    }
+
+    /// Drops producers that were not heard of for the expiry time.
+    fn forget_silent_producers(&self, state: &mut State) {
+        if let Some(oldest) = env::now().checked_sub(Duration::from_millis(self.shared.settings.producer_expiry_ms)) {
+            state.producers.expire(oldest);
+        }
     }
 }

@@ -9,7 +9,11 @@ use std::collections::BTreeMap;
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::keys::Keys;
-use crate::catalog::{Manifest, PartitionState, SliceEntry};
+use super::manifest::StoredManifest;
+use super::producers::Producers;
+use super::snapshot;
+use crate::catalog::{PartitionState, SliceEntry};
+use crate::env::{self, Instant};
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::Shared;
 use crate::segment::{self, FENCE_LEN, Footer, FooterError, Header, LogObjectKind, TAIL_READ_BYTES};
@@ -33,17 +37,28 @@ pub(super) struct Walk {
     pub(super) entries: Vec<SliceEntry>,
     /// The partitions at `slot`.
     pub(super) partitions: BTreeMap<PartitionId, PartitionState>,
+    /// The producers at `slot`, all of them last seen when the walk began.
+    pub(super) producers: Producers,
+    began: Instant,
 }
 
 impl Walk {
-    pub(super) fn from_manifest(manifest: &Manifest) -> Self {
-        Self {
+    /// A walk that begins at the checkpoint of a manifest.
+    pub(super) async fn from_manifest(shared: &Shared, keys: &Keys, stored: &StoredManifest) -> Result<Self> {
+        let (manifest, began) = (&stored.manifest, env::now());
+        let mut producers = Producers::default();
+        for append in snapshot::load(shared, keys, stored).await? {
+            producers.replay(&append, began);
+        }
+        Ok(Self {
             slot: manifest.checkpoint,
             epoch: manifest.epoch,
             fences: Vec::new(),
             entries: Vec::new(),
             partitions: manifest.partitions.iter().map(|p| (p.partition, *p)).collect(),
-        }
+            producers,
+            began,
+        })
     }
 
     /// Walks on to the first free slot.
@@ -97,6 +112,7 @@ impl Walk {
             p.next_offset = slice.next_offset;
             p.total_bytes += slice.len;
         }
+        footer.producers.iter().for_each(|append| self.producers.replay(append, self.began));
         self.slot = slot + 1;
         Ok(())
     }

@@ -145,6 +145,17 @@ fn sequences_wrap_as_producers_wrap_them() {
     assert_eq!((last(0), last(i32::MAX - 2), last(i32::MAX - 1), last(-1)), (2, i32::MAX, 0, -1));
 }
 
+#[test]
+fn a_producer_id_needs_an_epoch_and_a_sequence() {
+    for (id, epoch, sequence) in [(5, -1, 0), (5, 0, -1), (0, i16::MIN, i32::MIN)] {
+        let error = validate(&batch(1, 1).producer(id, epoch, sequence).build()).unwrap_err();
+        assert!(matches!(&error, RecordError::Malformed { .. }) && error.to_string().contains("producer id"), "{error}");
+    }
+    let plain = RecordSet::validate(batch(1, 1).build(), LIMIT).unwrap();
+    let own = RecordSet::validate(batch(1, 1).producer(0, 0, 0).build(), LIMIT).unwrap();
+    assert_eq!((plain.has_producers(), own.has_producers()), (false, true));
+}
+
 fn any_record() -> impl Strategy<Value = TestRecord> {
     let bytes = || proptest::option::of(proptest::collection::vec(any::<u8>(), 0..40));
     (0i64..1 << 50, bytes(), bytes()).prop_map(|(timestamp, key, value)| TestRecord { timestamp, key, value })
@@ -153,8 +164,14 @@ fn any_record() -> impl Strategy<Value = TestRecord> {
 pub(super) fn any_batch() -> impl Strategy<Value = BatchBuilder> {
     let records = proptest::collection::vec(any_record(), 1..20);
     let codec = proptest::sample::select(Compression::ALL.to_vec());
-    (records, codec, any::<(i64, i16, i32)>())
+    (records, codec, any_producer())
         .prop_map(|(records, codec, (id, epoch, sequence))| batch_of(records).compression(codec).producer(id, epoch, sequence))
+}
+
+/// With an id, epoch and sequence count from 0; without, they are whatever they are.
+fn any_producer() -> impl Strategy<Value = (i64, i16, i32)> {
+    let valid = |(id, epoch, sequence)| if id < 0 { (id, epoch, sequence) } else { (id, epoch & i16::MAX, sequence & i32::MAX) };
+    any::<(i64, i16, i32)>().prop_map(valid)
 }
 
 proptest! {

@@ -9,7 +9,7 @@ use crate::catalog::Manifest;
 use crate::config::{HostSettings, PolicySettings, TopicSettings};
 use crate::env::Env;
 use crate::log::lane::keys::Keys;
-use crate::log::lane::{Committed, Lane};
+use crate::log::lane::{Appended, Committed, Lane};
 use crate::log::partition::Offsets;
 use crate::log::{Shared, Topic};
 use crate::metrics::Metrics;
@@ -78,6 +78,11 @@ impl World {
 pub(super) async fn append(lane: &Lane, partition: PartitionId) -> (Offset, Committed) {
     let appended = lane.append(partition, set(&[batch(1, 100)])).await.unwrap();
     (appended.base_offset, appended.committed)
+}
+
+/// Appends one record of an idempotent producer: its id, epoch and sequence.
+pub(super) async fn produce(lane: &Lane, partition: PartitionId, (id, epoch, sequence): (i64, i16, i32)) -> crate::Result<Appended> {
+    lane.append(partition, set(&[batch(1, 100).producer(id, epoch, sequence)])).await
 }
 
 /// Appends one record and has it sealed in a segment of its own, whatever becomes of that.

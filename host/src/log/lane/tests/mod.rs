@@ -3,5 +3,7 @@
 mod kit;
 mod leaders;
 mod openings;
+mod producers;
+mod snapshots;
 mod trims;
 mod uploads;
