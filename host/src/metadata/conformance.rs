@@ -13,6 +13,8 @@ use crate::error::{ErrorKind, Result};
 use crate::policy::Kind;
 use crate::types::{TopicId, TopicName};
 
+mod producer_ids;
+
 const RACERS: u128 = 4;
 
 /// Runs all checks; panics at the first that fails.
@@ -24,6 +26,7 @@ pub async fn conformance(metadata: Arc<dyn MetadataStore>) {
     a_topic_created_again_is_another(&*metadata).await;
     one_of_many_creators_wins(&metadata).await;
     bindings_change_one_after_the_other(&metadata).await;
+    producer_ids::no_id_is_given_twice(&metadata).await;
 }
 
 fn name(name: &str) -> TopicName {

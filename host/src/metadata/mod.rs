@@ -1,10 +1,11 @@
-//! The metadata store: topics with their ids, and policy bindings.
+//! The metadata store: topics with their ids, policy bindings, and the numbers of producers.
 //!
 //! What lanes need to be correct (epochs, fences, offsets) lives in the lanes' own manifests; metadata says
 //! what exists. Everything hangs on the topic id: a topic deleted and created again is another topic.
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -19,6 +20,7 @@ pub mod conformance;
 mod document;
 mod history;
 mod object;
+mod producer_ids;
 
 pub use history::{Action, Change, MAX_ATTEMPTS, MAX_CHANGES, Place, Placed};
 pub use object::ObjectMetadata;
@@ -110,6 +112,9 @@ pub trait MetadataStore: Send + Sync + fmt::Debug + 'static {
 
     /// Replaces the bindings on the version that was read; [`AlreadyExists`](crate::ErrorKind::AlreadyExists) if another change came first.
     async fn put_bindings(&self, bindings: Versioned<BindingSet>) -> Result<()>;
+
+    /// So many producer ids, at least 1, that nobody was given before and nobody will be given again. A failure may cost ids, never give one twice.
+    async fn producer_ids(&self, count: u32) -> Result<Range<i64>>;
 }
 
 /// Shared handle.

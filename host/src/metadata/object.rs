@@ -1,6 +1,6 @@
 //! Metadata in the object store itself: no other service is needed.
 //!
-//! One object for each topic name, `meta/topics/{name}`, and one for all bindings, `meta/bindings`. Every write is
+//! One object for each topic name, `meta/topics/{name}`, one for all bindings, `meta/bindings`, and one that counts producer ids. Every write is
 //! create-only or on the version that was read.
 //!
 //! A deleted topic leaves a tombstone under its name, for ever. An unconditional delete could hit a topic that was
@@ -8,6 +8,7 @@
 //! A new topic of that name replaces the tombstone.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -15,7 +16,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use parking_lot::Mutex;
 
 use super::document::{Document, read, write};
-use super::{BindingSet, MetadataStore, TopicRecord, Versioned};
+use super::{BindingSet, MetadataStore, TopicRecord, Versioned, producer_ids};
 use crate::env::Env;
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{ObjectMeta, ObjectStore, PutMode, Version};
@@ -169,6 +170,10 @@ impl MetadataStore for ObjectMetadata {
             true => Ok(()),
             false => Err(changed("the set of bindings")),
         }
+    }
+
+    async fn producer_ids(&self, count: u32) -> Result<Range<i64>> {
+        producer_ids::take(&*self.store, &self.env, count).await
     }
 }
 

@@ -11,6 +11,7 @@ use super::deletion::Deletions;
 use super::gate::Gate;
 use super::host::Host;
 use super::lanes::Lanes;
+use super::producer_ids::ProducerIds;
 use super::tasks::{StopOnDrop, Tasks};
 use super::topics::Topics;
 use super::upkeep;
@@ -118,8 +119,9 @@ async fn assemble(settings: Arc<Settings>, shared: Shared, metadata: SharedMetad
     let bindings = Bindings::open(&settings, &shared, metadata.clone(), policies).await?;
     bindings.refresh().await?;
     let deletions = Deletions::new(shared.clone(), metadata.clone(), tasks.clone());
+    let producer_ids = ProducerIds::new(metadata.clone());
     let _stop = StopOnDrop(tasks.clone());
-    Ok(Arc::new(Host { settings, shared, metadata, gate, lanes, topics, bindings, deletions, tasks, _stop }))
+    Ok(Arc::new(Host { settings, shared, metadata, gate, lanes, topics, bindings, deletions, producer_ids, tasks, _stop }))
 }
 
 /// Faults of policies become events. Called under a lane's lock: sending does not block.

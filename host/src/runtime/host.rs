@@ -6,6 +6,7 @@ use super::bindings::Bindings;
 use super::deletion::Deletions;
 use super::gate::Gate;
 use super::lanes::Lanes;
+use super::producer_ids::ProducerIds;
 use super::tasks::{StopOnDrop, Tasks};
 use super::topics::Topics;
 use crate::config::Settings;
@@ -25,6 +26,7 @@ pub(super) struct Host {
     pub(super) topics: Topics,
     pub(super) bindings: Bindings,
     pub(super) deletions: Arc<Deletions>,
+    pub(super) producer_ids: ProducerIds,
     pub(super) tasks: Tasks,
     /// The last handle ends the tasks: they must not outlive what they serve.
     pub(super) _stop: StopOnDrop,

@@ -6,6 +6,7 @@
 //! host       what the clones share                lanes      opening, once at a time; backoff
 //! fetch      many partitions, one wait            bindings   policies bound to topics
 //! offsets    places in a partition                upkeep     what is done again and again
+//! producer_ids   numbers of idempotent producers
 //! drain      the end; gate, tasks
 //! ```
 
@@ -20,7 +21,7 @@ use self::host::Host;
 use crate::config::{Settings, TopicSettings};
 use crate::error::{Error, ErrorKind, Result};
 pub use crate::log::Event;
-pub use crate::log::lane::{Appended, Committed};
+pub use crate::log::lane::{Appended, Committed, ProducerError};
 pub use crate::log::partition::{Fetched, Offsets};
 use crate::metadata::{BindingSet, Change, TopicRecord};
 use crate::metrics::Metrics;
@@ -40,6 +41,7 @@ mod gate;
 mod host;
 mod lanes;
 mod offsets;
+mod producer_ids;
 mod tasks;
 mod topics;
 mod upkeep;
@@ -102,7 +104,10 @@ impl Storage {
     /// Validates a record set, gives it offsets and takes it into the write buffer, waiting for room there at most the append time-out.
     /// Opens the partition's lane if this host has not led it yet. Cancelled before it returns, nothing was appended.
     ///
-    /// [`InvalidInput`](ErrorKind::InvalidInput) has a [`RecordError`] as its source.
+    /// What an idempotent producer sends again is not appended again: it gets the offset and the fate of its first copy.
+    ///
+    /// [`InvalidInput`](ErrorKind::InvalidInput) has a [`RecordError`] as its source, or a [`ProducerError`] if an idempotent producer is fenced
+    /// or out of order.
     pub async fn append(&self, partition: TopicPartition, records: BytesMut) -> Result<Appended> {
         self.host.gate.writable()?;
         let topic = self.host.topic_of(partition).await?;
@@ -110,6 +115,12 @@ impl Storage {
         let set = RecordSet::validate(records, limit).map_err(|e| refused(partition, e))?;
         let lane = self.host.lanes.get(&topic, topic.lane_of(partition.partition)).await?;
         lane.append(partition.partition, set).await
+    }
+
+    /// An id for a new idempotent producer, never given to another one.
+    pub async fn new_producer_id(&self) -> Result<i64> {
+        self.host.gate.writable()?;
+        self.host.producer_ids.next().await
     }
 
     /// Reads one partition without waiting.
