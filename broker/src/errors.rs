@@ -6,6 +6,9 @@
 //! | record set: wrong CRC | CORRUPT_MESSAGE | - | damaged on the way: clients send it again |
 //! | record set: old magic | UNSUPPORTED_FOR_MESSAGE_FORMAT | - | final, nothing was stored |
 //! | record set: too large | MESSAGE_TOO_LARGE | - | clients split the batch |
+//! | producer: sequence out of order | OUT_OF_ORDER_SEQUENCE_NUMBER | - | clients send what is missing first, or give up |
+//! | producer: older epoch | INVALID_PRODUCER_EPOCH | - | a newer instance of the producer has taken over |
+//! | producer: sets of several | INVALID_RECORD | - | the producer's fault, final |
 //! | InvalidInput (other) | INVALID_REQUEST | INVALID_REQUEST | final |
 //! | NotFound | UNKNOWN_TOPIC_OR_PARTITION | the same | clients refresh their metadata |
 //! | AlreadyExists, Conflict | TOPIC_ALREADY_EXISTS | - | |
@@ -19,16 +22,28 @@
 
 use kafka_protocol::ResponseError;
 use tidegate::record::RecordError;
+use tidegate::runtime::ProducerError;
 use tidegate::{Error, ErrorKind};
 
 /// The code for a failed append.
 pub(crate) fn of_append(error: &Error) -> ResponseError {
+    if let Some(refused) = error.cause::<ProducerError>() {
+        return of_producer(refused);
+    }
     match error.cause::<RecordError>() {
         Some(RecordError::Empty | RecordError::Malformed { .. }) => ResponseError::InvalidRecord,
         Some(RecordError::OldMagic { .. }) => ResponseError::UnsupportedForMessageFormat,
         Some(RecordError::WrongCrc { .. }) => ResponseError::CorruptMessage,
         Some(RecordError::TooLarge { .. }) => ResponseError::MessageTooLarge,
         None => of(error.kind()),
+    }
+}
+
+fn of_producer(error: &ProducerError) -> ResponseError {
+    match error {
+        ProducerError::OutOfOrderSequence { .. } => ResponseError::OutOfOrderSequenceNumber,
+        ProducerError::FencedEpoch { .. } => ResponseError::InvalidProducerEpoch,
+        ProducerError::MixedSet => ResponseError::InvalidRecord,
     }
 }
 
@@ -69,6 +84,15 @@ mod tests {
         assert_eq!(refused(RecordError::WrongCrc { position: 0, stored: 0, computed: 1 }), ResponseError::CorruptMessage);
         assert_eq!(refused(RecordError::OldMagic { position: 0, magic: 1 }), ResponseError::UnsupportedForMessageFormat);
         assert_eq!(refused(RecordError::TooLarge { position: 0, size: 2, limit: 1 }), ResponseError::MessageTooLarge);
+    }
+
+    #[test]
+    fn a_producer_out_of_order_is_told_apart_from_one_that_was_fenced() {
+        let refused = |cause: ProducerError| of_append(&Error::new(ErrorKind::InvalidInput, "record set refused").with_source(cause));
+        let gap = ProducerError::OutOfOrderSequence { producer_id: 1, expected: 2, found: 3 };
+        assert_eq!(refused(gap), ResponseError::OutOfOrderSequenceNumber);
+        assert_eq!(refused(ProducerError::FencedEpoch { producer_id: 1, current: 2, found: 1 }), ResponseError::InvalidProducerEpoch);
+        assert_eq!(refused(ProducerError::MixedSet), ResponseError::InvalidRecord);
     }
 
     #[test]

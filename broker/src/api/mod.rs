@@ -29,6 +29,7 @@ use crate::wire::shape::Shape;
 mod create_topics;
 mod delete_topics;
 mod fetch;
+mod init_producer_id;
 mod list_offsets;
 mod metadata;
 mod produce;
@@ -147,6 +148,10 @@ impl Service {
             ApiKey::Fetch => {
                 let request = decode(frame, body, call.version, &schema::FETCH)?;
                 later(async move { service.fetch(session, call, request).await })
+            }
+            ApiKey::InitProducerId => {
+                let request = decode(frame, body, call.version, &schema::INIT_PRODUCER_ID)?;
+                later(async move { call.answer(&service.init_producer_id(request).await) })
             }
             ApiKey::ListOffsets => {
                 let request = decode(frame, body, call.version, &schema::LIST_OFFSETS)?;

@@ -11,6 +11,7 @@ use kafka_protocol::messages::produce_response::{PartitionProduceResponse, Topic
 use kafka_protocol::protocol::StrBytes;
 use tidegate::config::Acks;
 use tidegate::metadata::TopicRecord;
+use tidegate::record::{BatchMeta, batches};
 use tidegate::runtime::{Appended, Committed};
 use tidegate::types::TopicPartition;
 use tokio::time::timeout;
@@ -88,6 +89,7 @@ impl Service {
                 format!("record set for {}-{} is empty", topic.name, partition.partition),
             ));
         }
+        refuse_transactions(&records)?;
         let appended = self.storage.append(partition, records).await;
         let appended = appended.map_err(|error| Refusal::new(errors::of_append(&error), error.to_string()))?;
         let Appended { base_offset, append_time, log_start, committed } = appended;
@@ -105,6 +107,23 @@ pub(super) fn partition_of(topic: &TopicRecord, partition: i32) -> Result<TopicP
             Err(Refusal::new(ResponseError::UnknownTopicOrPartition, message))
         }
     }
+}
+
+/// Batches that only a transaction coordinator may write, or only with one. What is no batch at all the host refuses.
+fn refuse_transactions(records: &[u8]) -> Result<(), Refusal> {
+    for BatchMeta { header, position } in batches(records).map_while(Result::ok) {
+        if header.is_control() {
+            return Err(Refusal::new(
+                ResponseError::InvalidRecord,
+                format!("batch at position {position}: control batches are not for clients"),
+            ));
+        }
+        if header.is_transactional() {
+            let message = format!("batch at position {position}: transactions are not supported");
+            return Err(Refusal::new(ResponseError::InvalidTxnState, message));
+        }
+    }
+    Ok(())
 }
 
 /// What holds for a request as a whole.

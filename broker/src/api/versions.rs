@@ -12,9 +12,10 @@ use kafka_protocol::messages::{ApiKey, ApiVersionsResponse};
 use super::Call;
 use crate::connection::Outcome;
 use crate::wire::header::RequestHeader;
+use crate::wire::schema;
 
 /// The APIs that are served.
-pub(super) const SERVED: [ApiKey; 7] = [
+pub(super) const SERVED: [ApiKey; 8] = [
     ApiKey::Produce,
     ApiKey::Fetch,
     ApiKey::ListOffsets,
@@ -22,6 +23,7 @@ pub(super) const SERVED: [ApiKey; 7] = [
     ApiKey::ApiVersions,
     ApiKey::CreateTopics,
     ApiKey::DeleteTopics,
+    ApiKey::InitProducerId,
 ];
 
 /// The API of a request, or what becomes of it if it is not served.
@@ -29,7 +31,7 @@ pub(super) fn negotiate(header: RequestHeader) -> Result<ApiKey, Outcome> {
     let Some(api) = SERVED.into_iter().find(|api| *api as i16 == header.api_key) else {
         return Err(Outcome::Close(format!("api key {} is not served", header.api_key)));
     };
-    let versions = api.valid_versions();
+    let versions = schema::versions(api);
     if (versions.min..=versions.max).contains(&header.version) {
         return Ok(api);
     }
@@ -43,7 +45,7 @@ pub(super) fn negotiate(header: RequestHeader) -> Result<ApiKey, Outcome> {
 /// The answer to ApiVersions.
 pub(super) fn response(error: i16) -> ApiVersionsResponse {
     let served = SERVED.map(|api| {
-        let versions = api.valid_versions();
+        let versions = schema::versions(api);
         ApiVersion::default().with_api_key(api as i16).with_min_version(versions.min).with_max_version(versions.max)
     });
     ApiVersionsResponse::default().with_error_code(error).with_api_keys(served.to_vec())

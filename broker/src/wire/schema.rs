@@ -1,6 +1,17 @@
 //! The shapes of the requests that are served. Source: the message definitions of the Kafka protocol guide.
 
+use kafka_protocol::messages::{ApiKey, InitProducerIdRequest};
+use kafka_protocol::protocol::{Message, VersionRange};
+
 use super::shape::{Field, Kind, Shape, Struct, Tag};
+
+/// The versions of an API that the codec reads and writes. Its table of APIs has one more of some.
+pub(crate) fn versions(api: ApiKey) -> VersionRange {
+    match api {
+        ApiKey::InitProducerId => InitProducerIdRequest::VERSIONS,
+        _ => api.valid_versions(),
+    }
+}
 
 const BYTE: Kind = Kind::Fixed(1);
 const I16: Kind = Kind::Fixed(2);
@@ -78,6 +89,9 @@ pub(crate) static LIST_OFFSETS: Shape = Shape {
     flexible: 6,
     body: plain(&[always(I32), since(2, BYTE), always(Kind::Array(&Kind::Struct(&LIST_OFFSETS_TOPIC))), since(10, I32)]),
 };
+
+pub(crate) static INIT_PRODUCER_ID: Shape =
+    Shape { flexible: 2, body: plain(&[always(Kind::Text), always(I32), since(3, I64), since(3, I16)]) };
 
 static ASSIGNMENT: Struct = plain(&[always(I32), always(Kind::Array(&I32))]);
 static TOPIC_CONFIG: Struct = plain(&[always(Kind::Text), always(Kind::Text)]);

@@ -22,7 +22,7 @@ fn decode<M: Decodable>(mut body: Bytes, version: i16) -> anyhow::Result<()> {
     Ok(())
 }
 
-const APIS: [(ApiKey, &Shape, Decode); 7] = [
+const APIS: [(ApiKey, &Shape, Decode); 8] = [
     (ApiKey::ApiVersions, &schema::API_VERSIONS, decode::<ApiVersionsRequest>),
     (ApiKey::Metadata, &schema::METADATA, decode::<MetadataRequest>),
     (ApiKey::Produce, &schema::PRODUCE, decode::<ProduceRequest>),
@@ -30,6 +30,7 @@ const APIS: [(ApiKey, &Shape, Decode); 7] = [
     (ApiKey::ListOffsets, &schema::LIST_OFFSETS, decode::<ListOffsetsRequest>),
     (ApiKey::CreateTopics, &schema::CREATE_TOPICS, decode::<CreateTopicsRequest>),
     (ApiKey::DeleteTopics, &schema::DELETE_TOPICS, decode::<DeleteTopicsRequest>),
+    (ApiKey::InitProducerId, &schema::INIT_PRODUCER_ID, decode::<InitProducerIdRequest>),
 ];
 
 fn text(text: &'static str) -> StrBytes {
@@ -116,6 +117,10 @@ fn body(api: ApiKey, version: i16) -> Bytes {
             encoded(&ListOffsetsRequest::default().with_topics(vec![topic]), version)
         }
         ApiKey::CreateTopics => encoded(&create_topics(), version),
+        ApiKey::InitProducerId => {
+            let request = InitProducerIdRequest::default().with_transactional_id(Some(text("id").into())).with_transaction_timeout_ms(5);
+            encoded(&if version >= 3 { request.with_producer_id(7.into()).with_producer_epoch(2) } else { request }, version)
+        }
         _ => encoded(&delete_topics(version), version),
     }
 }
@@ -123,7 +128,7 @@ fn body(api: ApiKey, version: i16) -> Bytes {
 #[test]
 fn every_version_of_every_request_has_its_shape() {
     for (api, shape, decode) in APIS {
-        let versions = api.valid_versions();
+        let versions = schema::versions(api);
         for version in versions.min..=versions.max {
             let body = body(api, version);
             shape.check(&body, version).unwrap_or_else(|error| panic!("{api:?} {version}: {error}"));
@@ -180,9 +185,9 @@ fn a_tagged_field_that_lies_about_its_size_is_refused() {
 
 proptest! {
     #[test]
-    fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), api in 0usize..7, version in 0i16..20) {
+    fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), api in 0..APIS.len(), version in 0i16..20) {
         let (api, shape, decode) = APIS[api];
-        let versions = api.valid_versions();
+        let versions = schema::versions(api);
         let version = version.clamp(versions.min, versions.max);
         if shape.check(&bytes, version).is_ok() {
             let _ = decode(bytes.into(), version);
@@ -193,11 +198,11 @@ proptest! {
     #[test]
     fn damaged_requests_never_panic(
         damage in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..5),
-        api in 0usize..7,
+        api in 0..APIS.len(),
         version in 0i16..20,
     ) {
         let (api, shape, decode) = APIS[api];
-        let versions = api.valid_versions();
+        let versions = schema::versions(api);
         let version = version.clamp(versions.min, versions.max);
         let mut bytes = body(api, version).to_vec();
         for (at, byte) in damage {
