@@ -62,6 +62,16 @@ impl Cluster {
         Ok(Self { directory })
     }
 
+    /// The same, with brokers that all listen at one address: what a client needs that outlives them.
+    pub fn at_one_address(self) -> Result<Self> {
+        let free = std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?;
+        let text = std::fs::read_to_string(self.settings_file())?;
+        let any = "[[broker.listener]]\nlisten = \"127.0.0.1:0\"";
+        ensure!(text.contains(any), "the settings have no listener to change");
+        std::fs::write(self.settings_file(), text.replace(any, &any.replace("127.0.0.1:0", &free.to_string())))?;
+        Ok(self)
+    }
+
     /// Its settings file.
     pub fn settings_file(&self) -> PathBuf {
         self.directory.path().join("tidegate.toml")

@@ -28,6 +28,19 @@ pub async fn produce_file(broker: &str, topic: &str, file: &Path) -> Result<()> 
     Ok(())
 }
 
+/// Produces each line of a file as an idempotent producer that outlives the deaths of its broker; returns once every line is acknowledged.
+pub async fn produce_once(broker: &str, topic: &str, file: &Path) -> Result<()> {
+    let mut command = kcat(broker, topic);
+    // Small batches, so that there is always something in flight. -E: a broker that is down is no reason to end.
+    let settings =
+        ["enable.idempotence=true", "linger.ms=5", "batch.num.messages=200", "message.timeout.ms=600000", "reconnect.backoff.max.ms=500"];
+    command.args(["-P", "-E"]).args(settings.iter().flat_map(|setting| ["-X", *setting])).arg("-l").arg(file);
+    let output = timeout(PATIENCE, command.output()).await.context("kcat does not end")?.context("kcat is not installed")?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success() && !said.contains("Delivery failed"), "kcat -P: {said}");
+    Ok(())
+}
+
 /// Reads a topic from its start to its end; hands each record to `take` in kcat's format `format`, which ends a record with a newline.
 pub async fn consume(broker: &str, topic: &str, format: &str, mut take: impl FnMut(&[u8])) -> Result<()> {
     let mut command = kcat(broker, topic);
