@@ -165,6 +165,28 @@ async fn a_binding_survives_a_restart() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_config_is_refused_in_the_same_words_at_boot_and_at_run_time() -> Result<()> {
+    for (config, key) in [(r#"{"max_age": 5}"#, "`max_age`"), (r#"{"max_age_ms": "x"}"#, r#""x""#)] {
+        let cluster = Cluster::local()?;
+        let rule = serde_json::json!([{
+            "pattern": "*", "kind": "flush", "plugin": plugin("flush-adaptive"), "config": serde_json::from_str::<Value>(config)?,
+        }]);
+        let mut settings: toml::Table = std::fs::read_to_string(cluster.settings_file())?.parse()?;
+        settings.insert("binding".to_owned(), toml::Value::try_from(rule)?);
+        std::fs::write(cluster.settings_file(), settings.to_string())?;
+        let broker = cluster.start().await?;
+        let at_boot = status(&broker, "*").await?["degraded"].as_str().unwrap_or_default().to_owned();
+        ensure!(at_boot.contains("init.config_rejected") && at_boot.contains(key), "at boot: {at_boot:?}");
+        let at_run_time = set_with(&broker, "*", "flush-adaptive", config).await.err().context("it was bound")?.to_string();
+        let told: Value = serde_json::from_str(at_run_time.split_once("failed: ").context("no failure")?.1)?;
+        let message = told["error"]["message"].as_str().unwrap_or_default();
+        ensure!(message.ends_with(&at_boot), "at run time {message:?}, at boot {at_boot:?}");
+        ensure!(told["error"]["class"] == "init.config_rejected", "{told}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_looping_policy_loses_nothing_and_leaves_other_topics_alone() -> Result<()> {
     let cluster = Cluster::local()?;
     let broker = cluster.start().await?;

@@ -1,6 +1,7 @@
 //! Topics, lanes and upkeep of a host.
 
 use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 
 /// Topics, lanes and upkeep.
@@ -14,6 +15,8 @@ pub struct RuntimeMetrics {
     pub upkeep_failures: Counter,
     /// Bindings whose component could not be loaded.
     pub binding_failures: Counter,
+    /// Requests to change a binding, by what became of them.
+    binding_requests: Family<Vec<(&'static str, &'static str)>, Counter>,
 }
 
 impl RuntimeMetrics {
@@ -23,7 +26,14 @@ impl RuntimeMetrics {
         registry.register("lane_opening_failures", "Openings of lanes that failed", metrics.lane_opening_failures.clone());
         registry.register("upkeep_failures", "Rounds of retention or refresh that failed", metrics.upkeep_failures.clone());
         registry.register("binding_failures", "Bindings whose component could not be loaded", metrics.binding_failures.clone());
+        let help = "Requests to change a binding, by outcome: set, unset, rollback, unchanged, refused, superseded, failed";
+        registry.register("binding_requests", help, metrics.binding_requests.clone());
         metrics
+    }
+
+    /// Counts a request to change a binding.
+    pub(crate) fn binding_request(&self, outcome: &'static str) {
+        self.binding_requests.get_or_create_owned(&vec![("outcome", outcome)]).inc();
     }
 
     /// Counts the end of an opening.

@@ -79,7 +79,8 @@ pub(super) struct Bindings {
 impl Bindings {
     /// Loads what the settings file binds. Nothing of metadata is in force before the first [`refresh`](Self::refresh).
     pub(super) async fn open(settings: &Settings, shared: &Shared, metadata: SharedMetadata, policies: PolicyHost) -> Result<Self> {
-        let rules = rules::load(settings, &policies, &shared.metrics).await;
+        let context = trial_context(settings);
+        let rules = rules::load(settings, &policies, &context, &shared.metrics).await;
         policies.set_bindings(rules.clone())?;
         Ok(Self {
             env: shared.env.clone(),
@@ -87,7 +88,7 @@ impl Bindings {
             metrics: shared.metrics.clone(),
             components: Components::new(shared.store.clone(), policies.clone()),
             policies,
-            context: trial_context(settings),
+            context,
             rules,
             in_force: RwLock::default(),
             turns: Turns::new(),

@@ -115,6 +115,10 @@ async fn refusals_have_a_status_a_kind_and_a_class() {
     assert_eq!(refused(admin.ask("GET", "/v1/policies/history?plugin=x", None).await), is(400, "invalid_input", ""));
     assert_eq!(refused(admin.ask("DELETE", "/v1/policies?pattern=*&kind=index", None).await), is(404, "not_found", ""));
     assert_eq!(refused(admin.ask("DELETE", "/v1/policies/history", None).await), is(405, "invalid_input", ""));
+    let metrics = admin.host.metrics().encode();
+    for counted in [r#"{outcome="refused"} 5"#, r#"{outcome="failed"} 2"#] {
+        assert!(metrics.contains(&format!("tidegate_runtime_binding_requests_total{counted}")), "{counted} is not in {metrics}");
+    }
     let (_, told) = admin.ask("GET", "/v1/policies/history", None).await;
     assert_eq!(told["history"].as_array().map(Vec::len), Some(5), "five components were refused: {told}");
     assert_eq!(told["history"][4]["config"], Value::Null, "what is too large is not kept");

@@ -1,9 +1,10 @@
 //! Policies bound at run time: they outlive the host, reach other hosts, and fail softly.
 
 use tidegate::ErrorKind;
+use tidegate::config::BindingRule;
 use tidegate::policy::Kind;
 use tidegate::runtime::Bind;
-use tidegate_tests::plugins::fixed_index;
+use tidegate_tests::plugins::{fixed_index, index_with_limit};
 use tidegate_tests::records::one;
 use tidegate_tests::world::{World, at, commit, create, until, value};
 
@@ -76,6 +77,25 @@ async fn two_hosts_that_bind_at_once_lose_neither() {
     let mut patterns: Vec<_> = both.bindings.iter().map(|b| b.pattern.as_str()).collect();
     patterns.sort_unstable();
     assert_eq!((both.generation, patterns), (2, vec!["a*", "b*"]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_settings_bind_is_tried_out_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let rule = |name: &str, component: Vec<u8>| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, component).unwrap();
+        BindingRule { pattern: "*".to_owned(), kind: Kind::Index, plugin: path.display().to_string(), config: toml::Table::new() }
+    };
+    let rules = vec![rule("good.wasm", fixed_index(8_192)), rule("bad.wasm", index_with_limit(16_384, 500))];
+    let world = World::with(|s| s.bindings = rules);
+    let host = world.open().await;
+    let status = host.policy_status();
+    assert_eq!((status[0].degraded.as_str(), status[0].generation), ("", 0));
+    assert!(status[1].degraded.contains("swap.canary_failed"), "{}", status[1].degraded);
+    let topic = create(&host, "orders", 1, 1).await;
+    commit(&host, at(&topic, 0), one(value("the built-in decides"))).await.unwrap();
+    assert_eq!(host.policy_status()[1].total.faults, 0, "what was refused is never asked");
 }
 
 #[tokio::test(start_paused = true)]

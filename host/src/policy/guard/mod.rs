@@ -4,7 +4,8 @@
 //! atomic load), asks the instance, clamps the answer; where there is no instance or it fails, the built-in answers this call. Instances
 //! are made in the background: until one of a new binding is ready the old one decides, after a fault the built-in does.
 //!
-//! Invariants: a call never fails; an instance that failed is never asked again; a successful call allocates nothing and takes no lock.
+//! Invariants: a call never fails; an instance that failed is never asked again; a successful call allocates nothing and takes no lock,
+//! but for one in 64, which leaves its view for whatever is tried out next.
 
 use std::sync::Arc;
 

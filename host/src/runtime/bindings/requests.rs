@@ -11,7 +11,7 @@ use super::turns::{Standing, Ticket};
 use super::{Bindings, active};
 use crate::config::Pattern;
 use crate::error::{Error, ErrorKind, Result};
-use crate::metadata::{Binding, BindingSet, Place};
+use crate::metadata::{Action, Binding, BindingSet, Place};
 use crate::policy::wasm::{LoadError, digest, verify_digest};
 use crate::policy::{FaultClass, Kind, PolicySource};
 use crate::runtime::api::{Bind, BindingChange, RollBack};
@@ -34,7 +34,7 @@ impl Bindings {
             by: bind.by.clone(),
         };
         let outcome = self.try_bind(bind, &mut wanted, &ticket).await;
-        self.told("bound", outcome, wanted).await
+        self.told(Action::Set, outcome, wanted).await
     }
 
     /// Removes the binding of exactly this pattern and kind.
@@ -47,7 +47,7 @@ impl Bindings {
             other => other.map(Some),
         };
         let outcome = self.in_turn(&ticket, None, edit).await;
-        self.told("unbound", outcome, Wanted::nothing(place.clone(), by)).await
+        self.told(Action::Unset, outcome, Wanted::nothing(place.clone(), by)).await
     }
 
     /// Brings back what a place held before its last change, or as of a generation.
@@ -56,7 +56,7 @@ impl Bindings {
         let ticket = self.turns.arrive(Place { pattern, kind }, &by);
         let mut wanted = Wanted::nothing(ticket.place().clone(), &by);
         let outcome = self.try_roll_back(to, &mut wanted, &ticket).await;
-        self.told("rolled back", outcome, wanted).await
+        self.told(Action::Rollback, outcome, wanted).await
     }
 
     async fn try_bind(&self, bind: Bind, wanted: &mut Wanted, ticket: &Ticket) -> Result<BindingChange> {
@@ -142,29 +142,36 @@ impl Bindings {
         }
     }
 
-    /// Logs what came of a request, and puts a failure into the history.
-    async fn told(&self, done: &str, outcome: Result<BindingChange>, wanted: Wanted) -> Result<BindingChange> {
+    /// Counts and logs what came of a request, and puts a refusal into the history.
+    async fn told(&self, asked: Action, outcome: Result<BindingChange>, wanted: Wanted) -> Result<BindingChange> {
         let Wanted { place: Place { pattern, kind }, plugin, by, .. } = &wanted;
-        match &outcome {
+        let action = asked.as_str();
+        let counted = match &outcome {
             Ok(BindingChange { set, changed }) => {
-                tracing::info!(pattern, %kind, by, plugin, generation = set.generation, changed, "a policy was {done}");
+                tracing::info!(pattern, %kind, by, plugin, action, generation = set.generation, changed, "a binding was asked to change");
+                if *changed { action } else { "unchanged" }
             }
             Err(error) if is_refusal(error) => {
-                tracing::warn!(pattern, %kind, by, plugin, %error, "a policy was not {done}");
-                self.attempted(&wanted, error).await;
+                tracing::warn!(pattern, %kind, by, plugin, action, %error, "a binding stays as it was");
+                self.attempted(&wanted, error).await
             }
-            Err(_) => {}
-        }
+            Err(_) => "failed",
+        };
+        self.metrics.runtime.binding_request(counted);
         outcome
     }
 
-    async fn attempted(&self, wanted: &Wanted, error: &Error) {
+    /// Puts a refusal into the history, and says how it is called there.
+    async fn attempted(&self, wanted: &Wanted, error: &Error) -> &'static str {
         let mut published = self.published.lock().await;
         let generation = self.in_force.read().generation;
-        self.attempts.add(wanted.failed(error, generation, self.env.unix_ms()));
+        let attempt = wanted.failed(error, generation, self.env.unix_ms());
+        let action = attempt.action.as_str();
+        self.attempts.add(attempt);
         if let Err(error) = self.replace(&mut published, |_| Ok(None)).await {
             tracing::warn!(%error, "a refused policy is not in the stored history yet; the next change stores it along");
         }
+        action
     }
 
     fn author<'a>(&self, by: &'a str) -> Author<'a> {
@@ -203,16 +210,18 @@ fn is_refusal(error: &Error) -> bool {
 /// The error of a refusal: its cause has the class.
 fn refused(place: &Place, error: LoadError) -> Error {
     let kind = Error::from(error.clone()).kind();
-    Error::new(kind, format!("the {} policy of {:?} stays as it was", place.kind, place.pattern)).with_source(error)
+    Error::new(kind, format!("this request left the {} policy of {:?} as it was", place.kind, place.pattern)).with_source(error)
 }
 
 fn superseded(place: &Place, by: &str) -> Error {
     let by = if by.is_empty() { "somebody" } else { by };
-    let problem = format!("a later request of {by} for the same pattern and kind came first to its end");
-    refused(place, LoadError::new(FaultClass::Superseded, problem, "look at the history before trying again"))
+    lost_to(place, format!("a later request of {by} for the same pattern and kind won"))
 }
 
 fn changed_meanwhile(place: &Place) -> Error {
-    let Place { pattern, kind } = place;
-    Error::new(ErrorKind::Conflict, format!("{kind} of {pattern:?} was changed meanwhile; look at the history before trying again"))
+    lost_to(place, "another host changed the same pattern and kind meanwhile".to_owned())
+}
+
+fn lost_to(place: &Place, problem: String) -> Error {
+    refused(place, LoadError::new(FaultClass::Superseded, problem, "look at the history before trying again"))
 }

@@ -1,33 +1,41 @@
-//! What the settings file binds: components in files, read once at start.
+//! What the settings file binds: components in files, read once at start and tried out like what is bound at run time.
 //!
-//! A file that cannot be loaded does not stop the host: the built-in decides, the log and the status say so.
+//! A file that cannot be loaded, or a policy that refuses its config, does not stop the host: the built-in decides, the log and the status say
+//! so, in the words in which a request would have been refused.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::config::{BindingRule, PolicySettings, Settings};
 use crate::metrics::Metrics;
-use crate::policy::{ActiveBinding, PolicyHost, PolicySource};
+use crate::policy::{ActiveBinding, Context, PolicyHost, PolicySource};
 
 /// In the order of the file.
-pub(super) async fn load(settings: &Settings, policies: &PolicyHost, metrics: &Metrics) -> Vec<ActiveBinding> {
+pub(super) async fn load(settings: &Settings, policies: &PolicyHost, context: &Context, metrics: &Metrics) -> Vec<ActiveBinding> {
     let mut active = Vec::with_capacity(settings.bindings.len());
     for rule in &settings.bindings {
         let path = locate(&rule.plugin, settings.policy.directory.as_deref());
         let plugin = load_one(rule, &path, &settings.policy, policies).await;
-        if let Err(problem) = &plugin {
-            metrics.runtime.binding_failures.inc();
-            tracing::error!(pattern = rule.pattern, kind = %rule.kind, path = %path.display(), problem, "a policy of the settings cannot be loaded; the built-in decides");
-        }
-        active.push(ActiveBinding {
-            pattern: rule.pattern.clone(),
-            kind: rule.kind,
-            plugin,
-            config: serde_json::to_value(&rule.config).unwrap_or_default(),
-            source: path.display().to_string(),
-        });
+        let config = serde_json::to_value(&rule.config).unwrap_or_default();
+        let loaded = ActiveBinding { pattern: rule.pattern.clone(), kind: rule.kind, plugin, config, source: path.display().to_string() };
+        active.push(tried(loaded, policies, context, metrics).await);
     }
     active
+}
+
+/// The binding, or its problem in place of its plugin.
+async fn tried(mut binding: ActiveBinding, policies: &PolicyHost, context: &Context, metrics: &Metrics) -> ActiveBinding {
+    if binding.plugin.is_ok()
+        && let Err(refusal) = policies.trial(&binding, context).await
+    {
+        binding.plugin = Err(refusal.to_string());
+    }
+    if let Err(problem) = &binding.plugin {
+        metrics.runtime.binding_failures.inc();
+        let ActiveBinding { pattern, kind, source, .. } = &binding;
+        tracing::error!(pattern, %kind, path = source, problem, "a policy of the settings is not in force; the built-in decides");
+    }
+    binding
 }
 
 async fn load_one(
