@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use bytes::BytesMut;
+use kafka_protocol::messages::describe_producers_request::TopicRequest;
 use kafka_protocol::messages::produce_request::{PartitionProduceData, TopicProduceData};
-use kafka_protocol::messages::{ApiKey, ApiVersionsRequest, InitProducerIdRequest, InitProducerIdResponse, ProduceRequest};
+use kafka_protocol::messages::{
+    ApiKey, ApiVersionsRequest, DescribeProducersRequest, InitProducerIdRequest, InitProducerIdResponse, ProduceRequest,
+};
 use kafka_protocol::protocol::StrBytes;
 use tidegate::store::{Fault, Gate, Operation, Request};
 use tidegate_tests::wire::{Client, Running, batch, name, offsets, produce, seal};
@@ -146,6 +149,25 @@ async fn a_gap_and_an_old_epoch_have_their_own_errors() -> anyhow::Result<()> {
     mixed.extend_from_slice(&of((7, 2, 2)));
     assert_eq!(send(&mut client, mixed).await?, (INVALID_RECORD, -1));
     assert_eq!(send(&mut client, of((7, 2, -1))).await?, (INVALID_RECORD, -1));
+    broker.stop().await
+}
+
+#[tokio::test]
+async fn the_producers_of_a_partition_are_described() -> anyhow::Result<()> {
+    let broker = Running::start().await?;
+    let mut client = broker.client().await?;
+    client.create("topic", 2).await?;
+    for (id, epoch, sequence) in [(9, 0, 0), (7, 2, 4), (7, 2, 6)] {
+        assert_eq!(send(&mut client, of((id, epoch, sequence))).await?.0, 0);
+    }
+    let of = |topic: &str, partitions: &[i32]| TopicRequest::default().with_name(name(topic)).with_partition_indexes(partitions.to_vec());
+    let request = DescribeProducersRequest::default().with_topics(vec![of("topic", &[0, 1, 2]), of("none", &[0])]);
+    let answer = client.call(0, &request).await?;
+    let [known, none, missing] = &answer.topics[0].partitions[..] else { panic!("three partitions were asked for") };
+    let found: Vec<_> = known.active_producers.iter().map(|p| (p.producer_id.0, p.producer_epoch, p.last_sequence)).collect();
+    assert_eq!((known.error_code, found), (0, vec![(7, 2, 7), (9, 0, 1)]));
+    assert_eq!((none.error_code, none.active_producers.len()), (0, 0));
+    assert_eq!((missing.error_code, answer.topics[1].partitions[0].error_code), (3, 3));
     broker.stop().await
 }
 

@@ -29,7 +29,7 @@ async fn api_versions_is_answered_in_every_version() -> anyhow::Result<()> {
             request = request.with_client_software_name(text.clone()).with_client_software_version(text);
         }
         let response = client.call(version, &request).await?;
-        assert_eq!((response.error_code, response.api_keys.len()), (0, 8), "version {version}");
+        assert_eq!((response.error_code, response.api_keys.len()), (0, 9), "version {version}");
     }
     broker.stop().await
 }

@@ -28,6 +28,7 @@ use crate::wire::shape::Shape;
 
 mod create_topics;
 mod delete_topics;
+mod describe_producers;
 mod fetch;
 mod init_producer_id;
 mod list_offsets;
@@ -144,6 +145,10 @@ impl Service {
             ApiKey::DeleteTopics => {
                 let request = decode(frame, body, call.version, &schema::DELETE_TOPICS)?;
                 Accepted::Now(call.answer(&Box::pin(self.delete_topics(call.version, request)).await))
+            }
+            ApiKey::DescribeProducers => {
+                let request = decode(frame, body, call.version, &schema::DESCRIBE_PRODUCERS)?;
+                later(async move { call.answer(&service.describe_producers(request).await) })
             }
             ApiKey::Fetch => {
                 let request = decode(frame, body, call.version, &schema::FETCH)?;

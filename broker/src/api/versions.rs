@@ -15,7 +15,7 @@ use crate::wire::header::RequestHeader;
 use crate::wire::schema;
 
 /// The APIs that are served.
-pub(super) const SERVED: [ApiKey; 8] = [
+pub(super) const SERVED: [ApiKey; 9] = [
     ApiKey::Produce,
     ApiKey::Fetch,
     ApiKey::ListOffsets,
@@ -24,6 +24,7 @@ pub(super) const SERVED: [ApiKey; 8] = [
     ApiKey::CreateTopics,
     ApiKey::DeleteTopics,
     ApiKey::InitProducerId,
+    ApiKey::DescribeProducers,
 ];
 
 /// The API of a request, or what becomes of it if it is not served.

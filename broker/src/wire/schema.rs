@@ -93,6 +93,11 @@ pub(crate) static LIST_OFFSETS: Shape = Shape {
 pub(crate) static INIT_PRODUCER_ID: Shape =
     Shape { flexible: 2, body: plain(&[always(Kind::Text), always(I32), since(3, I64), since(3, I16)]) };
 
+static PRODUCERS_OF_TOPIC: Struct = plain(&[always(Kind::Text), always(Kind::Array(&I32))]);
+
+pub(crate) static DESCRIBE_PRODUCERS: Shape =
+    Shape { flexible: 0, body: plain(&[always(Kind::Array(&Kind::Struct(&PRODUCERS_OF_TOPIC)))]) };
+
 static ASSIGNMENT: Struct = plain(&[always(I32), always(Kind::Array(&I32))]);
 static TOPIC_CONFIG: Struct = plain(&[always(Kind::Text), always(Kind::Text)]);
 static NEW_TOPIC: Struct = plain(&[

@@ -30,7 +30,7 @@ pub struct HostSettings {
     /// How long an idempotent producer is remembered after its last append, in milliseconds. What it sends again later is appended again.
     pub producer_expiry_ms: u64,
     /// Idempotent producers that a lane remembers at most, each counted once for every partition; beyond that those that were
-    /// silent for longest are forgotten. About 300 bytes of memory each.
+    /// silent for longest are forgotten. About 350 bytes of memory each.
     pub producers_per_lane: u32,
     /// How long draining and closing may take, in milliseconds.
     pub drain_deadline_ms: u64,

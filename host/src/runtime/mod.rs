@@ -21,7 +21,7 @@ use self::host::Host;
 use crate::config::{Settings, TopicSettings};
 use crate::error::{Error, ErrorKind, Result};
 pub use crate::log::Event;
-pub use crate::log::lane::{Appended, Committed, ProducerError};
+pub use crate::log::lane::{Appended, Committed, KnownProducer, ProducerError};
 pub use crate::log::partition::{Fetched, Offsets};
 use crate::metadata::{BindingSet, Change, TopicRecord};
 use crate::metrics::Metrics;
@@ -121,6 +121,11 @@ impl Storage {
     pub async fn new_producer_id(&self) -> Result<i64> {
         self.host.gate.writable()?;
         self.host.producer_ids.next().await
+    }
+
+    /// The idempotent producers that a partition remembers, by id; opens the lane if need be.
+    pub async fn producers(&self, partition: TopicPartition) -> Result<Vec<KnownProducer>> {
+        self.host.lane_of(partition).await?.producers(partition.partition)
     }
 
     /// Reads one partition without waiting.

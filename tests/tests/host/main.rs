@@ -14,6 +14,7 @@ mod fencing;
 mod idle_lane;
 mod local_store;
 mod no_copies;
+mod producers;
 mod read_after_ack;
 mod refused_segment;
 mod shared_lane;

@@ -1,6 +1,7 @@
 use bytes::{BufMut, Bytes, BytesMut};
 use kafka_protocol::messages::create_topics_request::*;
 use kafka_protocol::messages::delete_topics_request::*;
+use kafka_protocol::messages::describe_producers_request::TopicRequest;
 use kafka_protocol::messages::fetch_request::*;
 use kafka_protocol::messages::list_offsets_request::*;
 use kafka_protocol::messages::metadata_request::*;
@@ -22,7 +23,7 @@ fn decode<M: Decodable>(mut body: Bytes, version: i16) -> anyhow::Result<()> {
     Ok(())
 }
 
-const APIS: [(ApiKey, &Shape, Decode); 8] = [
+const APIS: [(ApiKey, &Shape, Decode); 9] = [
     (ApiKey::ApiVersions, &schema::API_VERSIONS, decode::<ApiVersionsRequest>),
     (ApiKey::Metadata, &schema::METADATA, decode::<MetadataRequest>),
     (ApiKey::Produce, &schema::PRODUCE, decode::<ProduceRequest>),
@@ -31,6 +32,7 @@ const APIS: [(ApiKey, &Shape, Decode); 8] = [
     (ApiKey::CreateTopics, &schema::CREATE_TOPICS, decode::<CreateTopicsRequest>),
     (ApiKey::DeleteTopics, &schema::DELETE_TOPICS, decode::<DeleteTopicsRequest>),
     (ApiKey::InitProducerId, &schema::INIT_PRODUCER_ID, decode::<InitProducerIdRequest>),
+    (ApiKey::DescribeProducers, &schema::DESCRIBE_PRODUCERS, decode::<DescribeProducersRequest>),
 ];
 
 fn text(text: &'static str) -> StrBytes {
@@ -117,6 +119,10 @@ fn body(api: ApiKey, version: i16) -> Bytes {
             encoded(&ListOffsetsRequest::default().with_topics(vec![topic]), version)
         }
         ApiKey::CreateTopics => encoded(&create_topics(), version),
+        ApiKey::DescribeProducers => {
+            let topic = TopicRequest::default().with_name(text("topic").into()).with_partition_indexes(vec![0, 3]);
+            encoded(&DescribeProducersRequest::default().with_topics(vec![topic.clone(), topic]), version)
+        }
         ApiKey::InitProducerId => {
             let request = InitProducerIdRequest::default().with_transactional_id(Some(text("id").into())).with_transaction_timeout_ms(5);
             encoded(&if version >= 3 { request.with_producer_id(7.into()).with_producer_epoch(2) } else { request }, version)

@@ -55,7 +55,7 @@ pub use append::Appended;
 use catalog::Catalog;
 use keys::Keys;
 use manifest::StoredManifest;
-pub use producers::ProducerError;
+pub use producers::{KnownProducer, ProducerError};
 use state::{Phase, State};
 pub use ticket::Committed;
 
@@ -145,6 +145,16 @@ impl Lane {
                 format!("no partition {partition} in lane {} of topic {}", self.inner.id.lane, self.inner.topic.name),
             )
         })
+    }
+
+    /// The idempotent producers that a partition remembers, by id.
+    pub fn producers(&self, partition: PartitionId) -> Result<Vec<KnownProducer>> {
+        self.partition(partition)?;
+        let state = self.inner.state.lock();
+        match &state.phase {
+            Phase::Ended(error) => Err(error.clone()),
+            Phase::Leading | Phase::Draining => Ok(state.producers.of(partition).collect()),
+        }
     }
 
     /// Whether it still leads: neither fenced nor closed.

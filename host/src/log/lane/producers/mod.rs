@@ -40,6 +40,17 @@ pub enum ProducerError {
     MixedSet,
 }
 
+/// What a partition remembers of an idempotent producer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KnownProducer {
+    /// Its id.
+    pub id: i64,
+    /// Its epoch.
+    pub epoch: i16,
+    /// Sequence of the last record that it appended, committed or not.
+    pub last_sequence: i32,
+}
+
 /// What becomes of a record set.
 #[derive(Debug)]
 pub(super) enum Verdict {
@@ -126,6 +137,14 @@ impl Producers {
 
     fn producer(&mut self, append: &ProducerAppend, now: Instant) -> &mut Producer {
         self.known.entry((append.partition, append.producer_id)).or_insert_with(|| Producer::new(now))
+    }
+
+    /// The producers of a partition, by id.
+    pub(super) fn of(&self, partition: PartitionId) -> impl Iterator<Item = KnownProducer> {
+        self.known.range((partition, i64::MIN)..=(partition, i64::MAX)).map(|((_, id), producer)| {
+            let (epoch, last_sequence) = producer.last();
+            KnownProducer { id: *id, epoch, last_sequence }
+        })
     }
 
     /// The committed appends, from which a replay makes the same state: in append order for each producer and partition.
