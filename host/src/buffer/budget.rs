@@ -24,6 +24,9 @@ impl Permit {
 impl Drop for Permit {
     fn drop(&mut self) {
         let bytes = self.held.num_permits() as u64;
+        if bytes == 0 {
+            return;
+        }
         self.budget.announce(self.budget.used().saturating_sub(bytes));
     }
 }
@@ -107,7 +110,11 @@ impl BufferBudget {
             5..8 => Pressure::Medium,
             _ => Pressure::High,
         };
-        self.pressure.send_if_modified(|old| std::mem::replace(old, level) != level);
+        // Looked at first, which takes no lock that excludes others: nearly always nothing has changed.
+        let changed = *self.pressure.borrow() != level;
+        if changed {
+            self.pressure.send_if_modified(|old| std::mem::replace(old, level) != level);
+        }
     }
 }
 

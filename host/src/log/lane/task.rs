@@ -42,7 +42,9 @@ pub(super) async fn run(inner: Arc<Inner>) {
         if matches!(task.inner.state.lock().phase, Phase::Ended(_)) {
             return;
         }
-        task.seal_what_is_due(reason, *pressure.borrow());
+        // Copied first: appends announce pressure under the lock of the state, and must never wait here for a guard of it.
+        let level = *pressure.borrow();
+        task.seal_what_is_due(reason, level);
         task.checkpoint_if_due();
     }
 }

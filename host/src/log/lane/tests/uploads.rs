@@ -120,3 +120,29 @@ async fn an_upload_without_outcome_frees_its_permit_and_holds_back_later_acks() 
     later.wait().await.unwrap();
     assert_eq!(offsets(&lane, 0).high_watermark, 2, "the same bytes were tried for the same slot");
 }
+
+#[test]
+fn appends_and_seals_at_the_same_time_wait_for_nobody_for_ever() {
+    const APPENDS: u64 = 20_000;
+    let (done, ended) = std::sync::mpsc::channel();
+    // A thread of its own: threads that wait for each other's locks never come back to be timed out.
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let appended = runtime.block_on(async {
+            let world = World::new(1).await;
+            let lane = world.open().await.unwrap();
+            for n in 1..=APPENDS {
+                drop(append(&lane, 0).await);
+                if n % 100 == 0 {
+                    lane.inner.state.lock().flush_requested = true;
+                    lane.inner.wake.notify_one();
+                }
+            }
+            lane.flush().await.unwrap();
+            offsets(&lane, 0).high_watermark
+        });
+        done.send(appended).unwrap();
+    });
+    let appended = ended.recv_timeout(Duration::from_secs(120)).expect("an append and the lane's task wait for each other");
+    assert_eq!(appended, APPENDS as i64);
+}
