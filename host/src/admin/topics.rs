@@ -7,6 +7,7 @@ use axum::http::StatusCode;
 use super::api::{CreateTopic, OpenPartition, TopicDetail, TopicList};
 use super::reply::{Body, Failure, Reply};
 use super::to_its_end;
+use crate::config::TopicSettings;
 use crate::error::{Error, ErrorKind};
 use crate::metadata::TopicRecord;
 use crate::runtime::{Storage, TopicSpec};
@@ -30,7 +31,7 @@ pub(super) async fn describe(
     let name = checked(name)?;
     let unknown = || Error::new(ErrorKind::NotFound, format!("there is no topic {:?}", name.as_str()));
     let record = storage.topic(&name).await?.ok_or_else(unknown)?;
-    let settings = storage.topic_settings(&record)?;
+    let settings = TopicSettings::clone(&*storage.topic_settings(&record)?);
     let mut open_partitions: Vec<OpenPartition> = storage
         .open_partitions()
         .into_iter()

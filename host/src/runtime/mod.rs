@@ -97,7 +97,7 @@ impl Storage {
     }
 
     /// A topic's settings as resolved from defaults, rules and its own config.
-    pub fn topic_settings(&self, topic: &TopicRecord) -> Result<TopicSettings> {
+    pub fn topic_settings(&self, topic: &TopicRecord) -> Result<Arc<TopicSettings>> {
         self.host.topics.settings_of(topic)
     }
 

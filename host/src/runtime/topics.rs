@@ -119,9 +119,12 @@ impl Topics {
         self.list(&mut listed).await
     }
 
-    /// A topic's settings; those of the rules alone if its own config is not understood.
-    pub(super) fn settings_of(&self, record: &TopicRecord) -> Result<TopicSettings> {
-        config::resolve(&self.settings, &record.name, &record.config)
+    /// A topic's settings: as resolved when it became known, which every request can afford to ask for.
+    pub(super) fn settings_of(&self, record: &TopicRecord) -> Result<Arc<TopicSettings>> {
+        match self.peek(record.id) {
+            Some(topic) => Ok(topic.settings.load_full()),
+            None => config::resolve(&self.settings, &record.name, &record.config).map(Arc::new),
+        }
     }
 
     async fn list_for_a_miss(&self) -> Result<()> {
