@@ -23,7 +23,7 @@ pub use writer::Writer;
 /// The bytes of an object to be written: shared chunks, never joined, and their checksum, never recomputed.
 #[derive(Clone, Debug)]
 pub struct Body {
-    chunks: Arc<[Bytes]>,
+    chunks: Arc<Vec<Bytes>>,
     len: u64,
     crc32: u32,
 }
@@ -32,7 +32,7 @@ impl Body {
     /// Chunks whose CRC-32 (IEEE, as by crc32fast) over all bytes is already known.
     pub fn with_crc32(chunks: Vec<Bytes>, crc32: u32) -> Self {
         let len = chunks.iter().map(|c| c.len() as u64).sum();
-        Self { chunks: chunks.into(), len, crc32 }
+        Self { chunks: Arc::new(chunks), len, crc32 }
     }
 
     /// The chunks in order.
@@ -41,7 +41,7 @@ impl Body {
     }
 
     /// The chunks in order, shared.
-    pub fn shared_chunks(&self) -> Arc<[Bytes]> {
+    pub fn shared_chunks(&self) -> Arc<Vec<Bytes>> {
         self.chunks.clone()
     }
 

@@ -15,6 +15,7 @@ pub struct Reader<'a> {
 macro_rules! integers {
     ($($name:ident)*) => {$(
         #[doc = concat!("The next big-endian `", stringify!($name), "`.")]
+        #[inline]
         pub fn $name(&mut self) -> Result<$name, FormatError> {
             self.array().map($name::from_be_bytes)
         }
@@ -61,20 +62,41 @@ impl<'a> Reader<'a> {
     integers! { u8 u16 u32 u64 u128 i8 i16 i32 i64 }
 
     /// The next `len` bytes.
+    #[inline]
     pub fn take(&mut self, len: usize) -> Result<&'a [u8], FormatError> {
-        let Some(taken) = self.bytes[self.next..].get(..len) else {
-            return Err(self.error(format!("{len} bytes expected, {} left", self.remaining())));
-        };
+        let Some(taken) = self.bytes[self.next..].get(..len) else { return Err(self.too_short(len)) };
         self.next += len;
         Ok(taken)
     }
 
+    #[cold]
+    fn too_short(&self, len: usize) -> FormatError {
+        self.error(format!("{len} bytes expected, {} left", self.remaining()))
+    }
+
+    #[inline]
     fn array<const N: usize>(&mut self) -> Result<[u8; N], FormatError> {
         self.take(N).map(|taken| taken.try_into().expect("take returns what was asked for"))
     }
 
     /// A variable-length integer of at most 64 bits: seven bits a byte, lowest first.
+    #[inline]
     pub fn uvarint(&mut self) -> Result<u64, FormatError> {
+        // Nearly all take one byte or two.
+        match self.bytes[self.next..] {
+            [low, ..] if low & 0x80 == 0 => {
+                self.next += 1;
+                Ok(u64::from(low))
+            }
+            [low, high, ..] if high & 0x80 == 0 => {
+                self.next += 2;
+                Ok(u64::from(low & 0x7f) | u64::from(high) << 7)
+            }
+            _ => self.long_uvarint(),
+        }
+    }
+
+    fn long_uvarint(&mut self) -> Result<u64, FormatError> {
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {
             let byte = self.u8()?;
@@ -90,6 +112,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A signed variable-length integer (zigzag).
+    #[inline]
     pub fn varint(&mut self) -> Result<i64, FormatError> {
         self.uvarint().map(|z| (z >> 1) as i64 ^ -((z & 1) as i64))
     }
@@ -131,6 +154,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Nothing may remain.
+    #[inline]
     pub fn finish(self) -> Result<(), FormatError> {
         match self.remaining() {
             0 => Ok(()),
@@ -139,11 +163,13 @@ impl<'a> Reader<'a> {
     }
 
     /// Damage at the next byte.
+    #[cold]
     pub fn error(&self, problem: impl Into<String>) -> FormatError {
         FormatError::damaged(self.part, self.position(), problem)
     }
 
     /// [`Self::error`] unless `holds`.
+    #[inline]
     pub fn check(&self, holds: bool, problem: &str) -> Result<(), FormatError> {
         if holds { Ok(()) } else { Err(self.error(problem)) }
     }

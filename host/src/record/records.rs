@@ -140,6 +140,7 @@ fn check_records(header: &BatchHeader, payload: &[u8]) -> Result<(), FormatError
     reader.finish()
 }
 
+#[inline]
 fn raw_record<'a>(reader: &mut Reader<'a>) -> Result<RawRecord<'a>, FormatError> {
     let len = length(reader)?.ok_or_else(|| reader.error("record length below 0"))?;
     let position = reader.position();
@@ -161,12 +162,14 @@ fn raw_record<'a>(reader: &mut Reader<'a>) -> Result<RawRecord<'a>, FormatError>
     Ok(record)
 }
 
+#[inline]
 fn small(reader: &mut Reader<'_>) -> Result<i32, FormatError> {
     let value = reader.varint()?;
     i32::try_from(value).map_err(|_| reader.error(format!("{value} is out of range")))
 }
 
 /// A length of which -1 means none.
+#[inline]
 fn length(reader: &mut Reader<'_>) -> Result<Option<usize>, FormatError> {
     match small(reader)? {
         -1 => Ok(None),
@@ -174,6 +177,7 @@ fn length(reader: &mut Reader<'_>) -> Result<Option<usize>, FormatError> {
     }
 }
 
+#[inline]
 fn optional<'a>(reader: &mut Reader<'a>) -> Result<Option<&'a [u8]>, FormatError> {
     length(reader)?.map(|len| reader.take(len)).transpose()
 }

@@ -15,7 +15,8 @@ impl RecordSet {
         if bytes.is_empty() {
             return Err(RecordError::Empty);
         }
-        let mut batches = Vec::new();
+        // Clients send one at a time.
+        let mut batches = Vec::with_capacity(1);
         let mut position = 0;
         while position < bytes.len() {
             let header = check_batch(&bytes[position..], position, max_batch_bytes)?;

@@ -1,5 +1,7 @@
 //! Laying out a segment: one pass over the batches, and none of their bytes copied.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 use crc32fast::Hasher;
 
@@ -34,8 +36,15 @@ pub struct Sealed {
     pub footer: Footer,
     /// The index of each slice of the footer, in the same order.
     pub indexes: Vec<SliceIndex>,
+    /// Where the batches of each slice of the footer lie among the chunks of the body, in the same order.
+    slices: Vec<Range<usize>>,
+}
+
+impl Sealed {
     /// The batches of each slice of the footer, in the same order.
-    pub slices: Vec<Vec<Bytes>>,
+    pub fn slices(&self) -> impl Iterator<Item = &[Bytes]> {
+        self.slices.iter().map(|chunks| &self.body.chunks()[chunks.clone()])
+    }
 }
 
 /// Lays out a segment; the slices are put in partition order. There is at least one slice, each of another partition, each
@@ -56,8 +65,16 @@ pub fn seal(identity: Identity, created_ms: TimestampMs, mut inputs: Vec<SliceIn
         tail.put(&encoded);
     }
     let footer = Footer { header, slices: metas, producers: pass.producers };
-    let slices: Vec<Vec<Bytes>> = inputs.into_iter().map(|input| input.sets.into_iter().map(|set| set.bytes).collect()).collect();
-    let body = assemble(&footer, slices.iter().flatten(), tail);
+    let sets: usize = inputs.iter().map(|input| input.sets.len()).sum();
+    let mut chunks = Vec::with_capacity(sets + 2);
+    chunks.push(footer.header.encode());
+    let mut slices = Vec::with_capacity(inputs.len());
+    for input in inputs {
+        let first = chunks.len();
+        chunks.extend(input.sets.into_iter().map(|set| set.bytes));
+        slices.push(first..chunks.len());
+    }
+    let body = assemble(&footer, chunks, tail);
     Sealed { body, header, footer, indexes, slices }
 }
 
@@ -65,11 +82,12 @@ pub fn seal(identity: Identity, created_ms: TimestampMs, mut inputs: Vec<SliceIn
 pub fn fence(identity: Identity, created_ms: TimestampMs) -> Body {
     let header = Header { kind: LogObjectKind::Fence, identity, created_ms, body_len: 0, body_crc32: 0 };
     let footer = Footer { header, slices: Vec::new(), producers: Vec::new() };
-    assemble(&footer, std::iter::empty(), Writer::default())
+    assemble(&footer, vec![footer.header.encode()], Writer::default())
 }
 
-/// Joins the parts; `tail` holds the indexes. The checksum of the whole follows from those of header and body.
-fn assemble<'a>(footer: &Footer, batches: impl Iterator<Item = &'a Bytes>, mut tail: Writer) -> Body {
+/// Joins the parts: `chunks` hold the header and the batches, `tail` the indexes. The checksum of the whole follows from those of header and
+/// body.
+fn assemble(footer: &Footer, mut chunks: Vec<Bytes>, mut tail: Writer) -> Body {
     let footer_at = tail.len();
     footer.encode(&mut tail);
     let encoded = &tail.as_slice()[footer_at..];
@@ -79,17 +97,21 @@ fn assemble<'a>(footer: &Footer, batches: impl Iterator<Item = &'a Bytes>, mut t
         body_crc32: footer.header.body_crc32,
     };
     trailer.encode(&mut tail);
-    let head = footer.header.encode();
-    let of_head_and_body = crc32_combine(crc32fast::hash(&head), footer.header.body_crc32, footer.header.body_len);
+    let of_head_and_body = crc32_combine(crc32fast::hash(&chunks[0]), footer.header.body_crc32, footer.header.body_len);
     let mut hasher = Hasher::new_with_initial(of_head_and_body);
     hasher.update(tail.as_slice());
-    let mut chunks = vec![head];
-    chunks.extend(batches.cloned());
     chunks.push(tail.into_bytes());
     Body::with_crc32(chunks, hasher.finalize())
 }
 
-/// The one pass over the batches.
+/// A slice in the making.
+struct SliceBuilder {
+    index: IndexBuilder,
+    batches: u32,
+    max_timestamp: TimestampMs,
+}
+
+/// The one pass over the batches: each header is looked at once, since it lies elsewhere than the last one.
 struct Pass {
     /// Of the next byte in the object.
     position: u64,
@@ -105,35 +127,37 @@ impl Pass {
 
     fn slice(&mut self, input: &SliceInput) -> (SliceMeta, SliceIndex) {
         let (position, crc32_before) = (self.position, self.running_crc32());
-        let mut index = IndexBuilder::new(input.partition, input.spacing);
+        let first = input.sets.first().and_then(|set| set.batches.first()).expect("a slice has at least one batch").header;
+        let mut builder =
+            SliceBuilder { index: IndexBuilder::new(input.partition, input.spacing), batches: 0, max_timestamp: first.max_timestamp };
         for set in &input.sets {
-            self.set(input.partition, set, &mut index);
+            self.set(input.partition, set, &mut builder);
         }
         let crc32_after = self.running_crc32();
         let len = self.position - position;
-        let headers = || input.sets.iter().flat_map(|set| &set.batches).map(|batch| &batch.header);
-        let first = headers().next().expect("a slice has at least one batch");
         let meta = SliceMeta {
             partition: input.partition,
             base_offset: first.base_offset,
             next_offset: input.sets.last().expect("a slice has at least one set").next_offset(),
             position,
             len,
-            batch_count: u32::try_from(headers().count()).expect("a segment of 256 MiB has fewer batches"),
+            batch_count: builder.batches,
             first_timestamp: first.first_timestamp(),
-            max_timestamp: headers().map(|h| h.max_timestamp).max().expect("a slice has at least one batch"),
+            max_timestamp: builder.max_timestamp,
             crc32: crc32_of_rest(crc32_before, crc32_after, len),
             index_position: 0,
             index_len: 0,
         };
-        (meta, index.finish(self.position, crc32_after))
+        (meta, builder.index.finish(self.position, crc32_after))
     }
 
-    fn set(&mut self, partition: PartitionId, set: &AppendedSet, index: &mut IndexBuilder) {
+    fn set(&mut self, partition: PartitionId, set: &AppendedSet, slice: &mut SliceBuilder) {
         let mut hashed = 0;
         for batch in &set.batches {
             let header = &batch.header;
-            index.add(header, self.position + batch.position as u64, || {
+            slice.batches += 1;
+            slice.max_timestamp = slice.max_timestamp.max(header.max_timestamp);
+            slice.index.add(header, self.position + batch.position as u64, || {
                 self.hasher.update(&set.bytes[hashed..batch.position]);
                 hashed = batch.position;
                 self.hasher.clone().finalize()

@@ -66,7 +66,7 @@ fn sealing_copies_no_batch_bytes() {
     let appended = set(&[batch(5, 1000)]).assign(0, 1, None);
     let sealed = seal(identity(), 5, vec![SliceInput { partition: 0, sets: vec![appended.clone()], spacing: SPACING }]);
     assert_eq!(sealed.body.chunks()[1].as_ptr(), appended.bytes.as_ptr());
-    assert_eq!(sealed.slices[0][0].as_ptr(), appended.bytes.as_ptr());
+    assert_eq!(sealed.slices().next().unwrap()[0].as_ptr(), appended.bytes.as_ptr());
 }
 
 #[test]

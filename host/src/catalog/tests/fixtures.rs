@@ -64,7 +64,7 @@ fn tombstone() -> Manifest {
 
 fn export() -> (Bytes, Bytes) {
     let sealed = sealed();
-    v1::write(&sealed.slices[1], 1_700_000_003_000, 4).unwrap()
+    v1::write(sealed.slices().nth(1).unwrap(), 1_700_000_003_000, 4).unwrap()
 }
 
 /// Every fixture that is written again byte for byte.

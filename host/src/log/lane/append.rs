@@ -45,7 +45,9 @@ impl Lane {
             return Err(Error::new(ErrorKind::InvalidInput, message));
         }
         // Before it waits for room: what is there already needs none.
-        if let Some(known) = inner.known(&inner.state.lock(), partition, &set, log_start)? {
+        if set.has_producers()
+            && let Some(known) = inner.known(&inner.state.lock(), partition, &set, log_start)?
+        {
             return Ok(known);
         }
         let patience = Duration::from_millis(inner.shared.settings.append_timeout_ms);
@@ -53,6 +55,10 @@ impl Lane {
         let permit = inner.shared.buffers.acquire(set.len(), patience).await?;
         let settings = inner.topic.settings.load();
         let mut append = Some(Append { partition, log_start, set, permit });
+        // There nearly always is room at once: then nothing is subscribed to and no timer made.
+        if let Some(appended) = inner.try_take(&mut inner.state.lock(), &settings, &mut append)? {
+            return Ok(appended);
+        }
         let taken = inner.wait_until(|state| inner.try_take(state, &settings, &mut append).transpose());
         tokio::time::timeout_at(deadline, taken).await.map_err(|_| {
             let message = format!("{}: {WINDOW} segments wait for the object store and the write buffer is full", inner.id);

@@ -177,13 +177,14 @@ impl Inner {
     fn commit_in_order(&self) {
         loop {
             let mut state = self.state.lock();
-            let Some((pending, stored)) = state.next_committed() else { break };
+            let Some((pending, mut stored)) = state.next_committed() else { break };
             let extents = self.note_committed(&mut state, pending.slot, &stored.sealed);
             state.acks_us.add(pending.oldest.elapsed());
             drop(state);
-            let parts = extents.into_iter().zip(stored.sealed.indexes).zip(stored.sealed.slices);
-            for ((extent, index), bytes) in parts {
-                self.partitions[&extent.slice.partition].commit(extent, Arc::new(index), bytes);
+            let indexes = std::mem::take(&mut stored.sealed.indexes);
+            let parts = extents.into_iter().zip(indexes).zip(stored.sealed.slices());
+            for ((extent, index), batches) in parts {
+                self.partitions[&extent.slice.partition].commit(extent, Arc::new(index), batches);
             }
             self.shared.metrics.lane.committed(stored.sealed.body.len(), pending.oldest.elapsed());
             pending.ticket.decide(Ok(()));

@@ -95,9 +95,9 @@ impl Partition {
 
     /// Called by the lane, in offset order: the extent is committed and becomes readable. With the bytes just
     /// flushed the cache is seeded, so that a tail reader needs no request.
-    pub fn commit(&self, extent: Extent, index: Arc<SliceIndex>, bytes: Vec<Bytes>) {
-        if self.0.topic.settings.load().cache_enabled && !bytes.is_empty() {
-            self.0.shared.cache.seed(&extent.object, &extent.slice, index, &bytes);
+    pub fn commit(&self, extent: Extent, index: Arc<SliceIndex>, batches: &[Bytes]) {
+        if self.0.topic.settings.load().cache_enabled && !batches.is_empty() {
+            self.0.shared.cache.seed(&extent.object, &extent.slice, index, batches);
         }
         self.0.state.lock().commit(extent);
     }

@@ -12,7 +12,7 @@ use http_body::{Frame, SizeHint};
 use crate::store::Body;
 
 struct Chunks {
-    chunks: Arc<[Bytes]>,
+    chunks: Arc<Vec<Bytes>>,
     next: usize,
     left: u64,
 }

@@ -162,15 +162,16 @@ impl Bench {
         let object: Arc<str> = format!("topics/t/lane-0/log/{:04}", self.slot).into();
         self.slot += 1;
         let inputs = inputs.into_iter().map(|(partition, sets)| self.input(partition, sets)).collect();
-        let sealed = seal(identity, 0, inputs);
+        let mut sealed = seal(identity, 0, inputs);
         self.store.insert(&object, Bytes::from(sealed.body.chunks().concat()));
-        let slices = sealed.footer.slices.iter().zip(sealed.indexes).zip(sealed.slices);
+        let indexes = std::mem::take(&mut sealed.indexes);
+        let slices = sealed.footer.slices.iter().zip(indexes).zip(sealed.slices());
         let stored = slices.map(|((slice, index), bytes)| {
             let prior = self.prior_bytes.entry(slice.partition).or_default();
             let extent = Extent { object: object.clone(), slice: *slice, epoch: 1, prior_bytes: *prior };
             *prior += slice.len;
             self.catalog.extents.lock().entry(slice.partition).or_default().push(extent.clone());
-            Stored { extent, index: Arc::new(index), bytes }
+            Stored { extent, index: Arc::new(index), bytes: bytes.to_vec() }
         });
         stored.collect()
     }
@@ -234,10 +235,10 @@ impl Bench {
 
 /// Commits what was stored, as a lane does after a flush.
 pub(super) fn commit(partition: &Partition, stored: Stored) {
-    partition.commit(stored.extent, stored.index, stored.bytes);
+    partition.commit(stored.extent, stored.index, &stored.bytes);
 }
 
 /// Commits an extent whose bytes are not at hand, as a lane does for what an older writer left.
 pub(super) fn commit_cold(partition: &Partition, stored: Stored) {
-    partition.commit(stored.extent, stored.index, Vec::new());
+    partition.commit(stored.extent, stored.index, &[]);
 }
