@@ -4,7 +4,7 @@ PROFILE ?= release
 SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint unit plugins model proof fuzz deny tools clean
+.PHONY: help run test lint unit plugins model proof bench fuzz deny tools clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -29,6 +29,9 @@ model: ## check the commit protocol over every interleaving, up to bounds that t
 
 proof: ## the same at larger bounds, and that every rule is needed: many minutes
 	@scripts/model.sh --all
+
+bench: ## measure: one JSON line for each name (CASE=append measures one case)
+	@scripts/bench.sh $(CASE)
 
 fuzz: ## share SECONDS=60 among the fuzz targets
 	@scripts/fuzz.sh $(SECONDS)
