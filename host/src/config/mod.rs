@@ -12,6 +12,7 @@ use crate::error::Result;
 mod admin;
 mod bounds;
 mod file;
+mod guard;
 mod host;
 mod pattern;
 mod policy;
@@ -21,6 +22,7 @@ mod topic;
 
 pub use admin::AdminSettings;
 pub use file::SettingsFile;
+pub use guard::{BreakerSettings, GuestLogSettings};
 pub use host::HostSettings;
 pub use pattern::Pattern;
 pub use policy::{BindingRule, PolicySettings, WORKER_STACK_BYTES};

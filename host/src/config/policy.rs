@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Pattern;
-use super::bounds::Bounds;
+use super::bounds::{Bounds, MAX_WAIT_MS};
+use super::{BreakerSettings, GuestLogSettings, Pattern};
 use crate::types::Kind;
 
 /// Limits on policies, and where bundled ones are found.
@@ -18,12 +18,36 @@ pub struct PolicySettings {
     pub decision_deadline_ms: u64,
     /// Longest `init`, `describe` or instantiation, in milliseconds.
     pub init_deadline_ms: u64,
+    /// Deadlines are counted in ticks of so many milliseconds, and rounded up to whole ones. Longer: fewer wake-ups while policies are asked.
+    pub tick_ms: u64,
+    /// How long a caller waits for the compiler, in milliseconds. It cannot be interrupted: it goes on, and what it comes to is there for the
+    /// next try.
+    pub compile_timeout_ms: u64,
+    /// Compilations that nobody waits for any more and that still run; while there are so many, new components are refused as busy.
+    pub overdue_compiles: u32,
     /// Linear memory of one instance at most, in bytes.
     pub memory_bytes: u64,
     /// WebAssembly stack of one call at most, in bytes; must be well below a worker thread's stack.
     pub stack_bytes: u64,
     /// Largest component, in bytes.
     pub component_bytes: u64,
+    /// Custom sections (names, debug information) of one component at most, in bytes.
+    pub custom_bytes: u64,
+    /// Elements of one table at most.
+    pub table_elements: u32,
+    /// What a guest may hand over in one call, in bytes.
+    pub handover_bytes: u64,
+    /// An owner that has decided nothing for so long gives its instance back, in milliseconds; its next decision is the built-in's, while
+    /// another instance is made.
+    pub idle_ms: u64,
+    /// A decision that takes this share of its deadline is slow: many of them are warned about. In percent.
+    pub slow_percent: u64,
+    /// One log line for each binding, topic and class of fault in so long a time, in milliseconds.
+    pub fault_log_interval_ms: u64,
+    /// When a faulty policy is left alone, and for how long.
+    pub breaker: BreakerSettings,
+    /// What guests may log.
+    pub log: GuestLogSettings,
 }
 
 impl Default for PolicySettings {
@@ -33,9 +57,20 @@ impl Default for PolicySettings {
             compile_cache: None,
             decision_deadline_ms: 5,
             init_deadline_ms: 250,
+            tick_ms: 1,
+            compile_timeout_ms: 30_000,
+            overdue_compiles: 2,
             memory_bytes: 4 << 20,
             stack_bytes: 256 << 10,
             component_bytes: 4 << 20,
+            custom_bytes: 1 << 20,
+            table_elements: 10_000,
+            handover_bytes: 64 << 10,
+            idle_ms: 60_000,
+            slow_percent: 50,
+            fault_log_interval_ms: 10_000,
+            breaker: BreakerSettings::default(),
+            log: GuestLogSettings::default(),
         }
     }
 }
@@ -62,10 +97,21 @@ impl PolicySettings {
     pub(super) fn check(&self, bounds: &mut Bounds) {
         bounds.range("policy.decision_deadline_ms", self.decision_deadline_ms, 1..=1_000);
         bounds.range("policy.init_deadline_ms", self.init_deadline_ms, 1..=60_000);
+        bounds.range("policy.tick_ms", self.tick_ms, 1..=100);
+        bounds.range("policy.compile_timeout_ms", self.compile_timeout_ms, 1..=MAX_WAIT_MS);
+        bounds.range("policy.overdue_compiles", self.overdue_compiles, 1..=64);
         bounds.range("policy.memory_bytes", self.memory_bytes, 64 << 10..=1 << 30);
         // A guest that overran the thread's own stack would abort the process, so half of it stays free.
         bounds.range("policy.stack_bytes", self.stack_bytes, 16 << 10..=WORKER_STACK_BYTES as u64 / 2);
         bounds.range("policy.component_bytes", self.component_bytes, 1 << 10..=256 << 20);
+        bounds.range("policy.custom_bytes", self.custom_bytes, 0..=256 << 20);
+        bounds.range("policy.table_elements", self.table_elements, 1..=10_000_000);
+        bounds.range("policy.handover_bytes", self.handover_bytes, 4 << 10..=64 << 20);
+        bounds.range("policy.idle_ms", self.idle_ms, 10..=24 * MAX_WAIT_MS);
+        bounds.range("policy.slow_percent", self.slow_percent, 1..=100);
+        bounds.range("policy.fault_log_interval_ms", self.fault_log_interval_ms, 0..=MAX_WAIT_MS);
+        self.breaker.check(bounds);
+        self.log.check(bounds);
     }
 }
 

@@ -27,8 +27,11 @@ pub use types::{
 
 /// Decides when a lane's write buffer is sealed.
 pub trait FlushPolicy: Send {
-    /// Asked under the lane's lock.
+    /// Asked by the lane's task, while appends go on.
     fn decide(&mut self, view: &FlushView) -> FlushDecision;
+
+    /// Upkeep looks by, every half of `policy.idle_ms`: one that has decided nothing for a while gives back what it does not need for now.
+    fn rest(&mut self) {}
 }
 
 /// Decides how densely a slice is indexed.
@@ -39,12 +42,18 @@ pub trait IndexPolicy: Send {
 
     /// Asked once per slice, at seal.
     fn decide(&mut self, view: &IndexView) -> IndexSpacing;
+
+    /// Upkeep looks by, every half of `policy.idle_ms`: one that has decided nothing for a while gives back what it does not need for now.
+    fn rest(&mut self) {}
 }
 
 /// Decides how far to read ahead of a sequential reader.
 pub trait ReadAheadPolicy: Send {
     /// Asked per fetch.
     fn decide(&mut self, view: &ReadAheadView) -> ReadAheadDecision;
+
+    /// Upkeep looks by, every half of `policy.idle_ms`: one that has decided nothing for a while gives back what it does not need for now.
+    fn rest(&mut self) {}
 }
 
 /// Makes policy instances for a topic: what the lanes and partitions know of bindings. Answers are final

@@ -158,6 +158,11 @@ impl ReadAhead {
         }
     }
 
+    /// Upkeep looks by: a stream whose reader is silent needs no instance of its policy.
+    pub fn rest(&self) {
+        self.streams.lock().list.iter_mut().for_each(Stream::rest);
+    }
+
     /// Forgets all streams and calls off what they prefetch.
     pub fn clear(&self) {
         let gone = std::mem::take(&mut self.streams.lock().list);

@@ -115,6 +115,12 @@ impl Stream {
         silent > SILENT_AT_LEAST.max(self.usual_pause * SILENT_PAUSES)
     }
 
+    pub(super) fn rest(&mut self) {
+        if let Some(policy) = &mut self.policy {
+            policy.rest();
+        }
+    }
+
     pub(super) fn order(
         &mut self,
         around: &Surroundings,

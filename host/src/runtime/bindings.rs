@@ -19,6 +19,7 @@ mod components;
 mod kept;
 mod requests;
 mod rules;
+mod stable;
 mod turns;
 
 use std::sync::Arc;

@@ -80,6 +80,8 @@ impl Builder {
         let host = assemble(settings, shared, metadata, policies).await?;
         let interval = Duration::from_millis(host.settings.host.metadata_interval_ms);
         host.tasks.spawn(upkeep::of_metadata(Arc::downgrade(&host), host.shared.env.clone(), interval));
+        let idle = Duration::from_millis(host.settings.policy.idle_ms);
+        host.tasks.spawn(upkeep::of_idle_owners(Arc::downgrade(&host), idle));
         Ok(Storage { host })
     }
 }
@@ -124,7 +126,7 @@ async fn assemble(settings: Arc<Settings>, shared: Shared, metadata: SharedMetad
     Ok(Arc::new(Host { settings, shared, metadata, gate, lanes, topics, bindings, deletions, producer_ids, tasks, _stop }))
 }
 
-/// Faults of policies become events. Called under a lane's lock: sending does not block.
+/// Faults of policies become events. Called where a lane decides: sending does not block.
 fn announce(events: broadcast::Sender<Event>) -> FaultSink {
     Arc::new(move |fault: &PolicyFault| {
         let event = Event::PolicyFault {

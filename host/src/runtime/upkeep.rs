@@ -1,5 +1,6 @@
-//! What is done again and again in the background: retention of each lane, and looking for what other hosts
-//! changed. Intervals are jittered, so that hosts started together do not ask together.
+//! What is done again and again in the background: retention of each lane, looking for what other hosts
+//! changed, and taking back what idle owners hold. Intervals of what asks the store are jittered, so that hosts started together do not ask
+//! together.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -27,6 +28,15 @@ pub(super) async fn of_metadata(host: Weak<Host>, env: crate::env::Env, interval
         tokio::time::sleep(env.jittered(interval.max(Duration::from_millis(1)))).await;
         let Some(host) = host.upgrade() else { return };
         round(&host).await;
+    }
+}
+
+/// Instances of policies that nobody has asked for a while, until the host is dropped. Three looks without a decision make an owner idle.
+pub(super) async fn of_idle_owners(host: Weak<Host>, idle: Duration) {
+    loop {
+        tokio::time::sleep((idle / 2).max(Duration::from_millis(1))).await;
+        let Some(host) = host.upgrade() else { return };
+        host.lanes.opened().iter().for_each(|lane| lane.rest());
     }
 }
 

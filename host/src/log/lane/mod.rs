@@ -26,7 +26,7 @@ use super::partition::Partition;
 use super::{Shared, Topic};
 use crate::env::{self, Instant};
 use crate::error::{Error, ErrorKind, Result};
-use crate::policy::IndexPolicy;
+use crate::policy::{FlushPolicy, IndexPolicy};
 use crate::types::{Epoch, Nonce, PartitionId, TopicLane};
 
 mod append;
@@ -70,6 +70,8 @@ struct Inner {
     opened: Instant,
     partitions: BTreeMap<PartitionId, Arc<Partition>>,
     state: Mutex<State>,
+    /// Asked by the lane's task alone, never under the lock of its state: appends do not wait for a decision.
+    flush_policy: Mutex<Box<dyn FlushPolicy>>,
     index_policy: Mutex<Box<dyn IndexPolicy>>,
     catalog: Arc<Catalog>,
     /// The manifest in the store, as far as known; whoever replaces it holds the lock.
@@ -160,6 +162,18 @@ impl Lane {
     /// Whether it still leads: neither fenced nor closed.
     pub fn leads(&self) -> bool {
         matches!(self.inner.state.lock().phase, Phase::Leading)
+    }
+
+    /// Upkeep looks by: the policies of a lane that is idle, and of its readers, give their instances back.
+    pub fn rest(&self) {
+        // One that is being asked is not idle.
+        if let Some(mut policy) = self.inner.flush_policy.try_lock() {
+            policy.rest();
+        }
+        if let Some(mut policy) = self.inner.index_policy.try_lock() {
+            policy.rest();
+        }
+        self.inner.partitions.values().for_each(|partition| partition.rest());
     }
 
     /// Seals what is buffered and waits until all that was appended before this call is committed.

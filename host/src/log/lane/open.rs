@@ -167,7 +167,6 @@ impl Inner {
             phase: Phase::Leading,
             buffer: None,
             plan: Plan::Ask,
-            policy: shared.policies.flush(topic.name.as_str(), &context),
             flush_requested: false,
             log_ends: committed.iter().map(|(p, at)| (*p, at.next_offset)).collect(),
             producers,
@@ -184,6 +183,7 @@ impl Inner {
         };
         Self {
             uploads: Semaphore::new(shared.settings.uploads_per_lane as usize),
+            flush_policy: Mutex::new(shared.policies.flush(topic.name.as_str(), &context)),
             index_policy: Mutex::new(shared.policies.index(topic.name.as_str(), &context)),
             epoch: m.epoch,
             state: Mutex::new(state),

@@ -10,7 +10,6 @@ use crate::buffer::{Permit, Plan, WriteBuffer};
 use crate::catalog::PartitionState;
 use crate::env::Instant;
 use crate::error::{Error, Result};
-use crate::policy::FlushPolicy;
 use crate::record::AppendedSet;
 use crate::segment::Sealed;
 use crate::types::{Offset, PartitionId, Slot};
@@ -55,7 +54,6 @@ pub(super) struct State {
     pub(super) phase: Phase,
     pub(super) buffer: Option<(WriteBuffer, Arc<Ticket>)>,
     pub(super) plan: Plan,
-    pub(super) policy: Box<dyn FlushPolicy>,
     /// Somebody wants the buffer sealed whatever the policy says.
     pub(super) flush_requested: bool,
     /// Log end offsets: where the next append goes.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::MutexGuard;
 use tokio::task::JoinSet;
 
 use super::checkpoint::{self, Moved};
@@ -124,7 +125,7 @@ impl Task {
 
 impl Inner {
     /// Whether the buffer must be sealed now: the host's own limits first, then the policy.
-    fn is_due(&self, state: &mut State, reason: FlushReason, pressure: Pressure) -> bool {
+    fn is_due(&self, state: &mut MutexGuard<'_, State>, reason: FlushReason, pressure: Pressure) -> bool {
         let now = env::now();
         let Some((buffer, _)) = &state.buffer else { return false };
         if state.pending.len() as u64 >= WINDOW || state.since_checkpoint >= MOST_SINCE_CHECKPOINT {
@@ -143,7 +144,8 @@ impl Inner {
         old || self.policy_wants(state, reason, uploads, now)
     }
 
-    fn policy_wants(&self, state: &mut State, reason: FlushReason, uploads: u32, now: Instant) -> bool {
+    /// The policy decides while appends go on: it may be slow, and only this task asks it and seals.
+    fn policy_wants(&self, state: &mut MutexGuard<'_, State>, reason: FlushReason, uploads: u32, now: Instant) -> bool {
         let reason = match (state.plan, reason) {
             (Plan::Due, _) => return true,
             (Plan::Ask, _) => FlushReason::FirstAppend,
@@ -151,7 +153,8 @@ impl Inner {
             (Plan::Until(_), reason) => reason,
         };
         let Some(view) = self.flush_view(state, reason, now) else { return false };
-        state.plan = state.policy.decide(&view).into();
+        let decision = MutexGuard::unlocked(state, || self.flush_policy.lock().decide(&view));
+        state.plan = decision.into();
         self.is_crossed(state, uploads, now)
     }
 

@@ -40,6 +40,11 @@ impl Partition {
         self.0.read_ahead.walking(stream, walk.abort_handle());
     }
 
+    /// Upkeep looks by: readers that are idle give their policies' instances back.
+    pub fn rest(&self) {
+        self.0.read_ahead.rest();
+    }
+
     async fn surroundings(&self, position: u64) -> Result<Surroundings> {
         let total = self.total_bytes().await?;
         let mut state = self.0.state.lock();

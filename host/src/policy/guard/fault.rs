@@ -42,6 +42,8 @@ fault_classes! {
         FeatureDisabled = "feature_disabled",
         /// The compiler refused it.
         CompileFailed = "compile_failed",
+        /// The compiler takes longer than whoever waits for it.
+        CompileTimeout = "compile_timeout",
         /// The queue of the compiler is full.
         CompileBusy = "compile_busy",
         /// The component could not be had.
@@ -167,5 +169,5 @@ pub struct PolicyFault {
     pub message: String,
 }
 
-/// Where faults are announced. Called under a lane's lock: it must not block.
+/// Where faults are announced. Called where a lane decides: it must not block.
 pub type FaultSink = std::sync::Arc<dyn Fn(&PolicyFault) + Send + Sync>;

@@ -2,7 +2,8 @@
 //!
 //! It stands between an owner (a lane, a stream) and whatever is bound to its topic. Each call compares the bindings' generation (one
 //! atomic load), asks the instance, clamps the answer; where there is no instance or it fails, the built-in answers this call. Instances
-//! are made in the background: until one of a new binding is ready the old one decides, after a fault the built-in does.
+//! are made in the background: until one of a new binding is ready the old one decides, after a fault the built-in does. An owner that has
+//! decided nothing for a while gives its instance back, and gets another when it decides again.
 //!
 //! Invariants: a call never fails; an instance that failed is never asked again; a successful call allocates nothing and takes no lock,
 //! but for one in 64, which leaves its view for whatever is tried out next.
@@ -17,12 +18,14 @@ pub mod clamp;
 mod fault;
 mod recent;
 mod site;
+mod warning;
 
 pub use breaker::BreakerState;
 pub use fault::{Fault, FaultClass, FaultSink, PolicyFault};
 pub(crate) use recent::KEPT as RECENT_VIEWS;
 pub use recent::Sample;
-pub(crate) use site::{Bound, Site, SiteFigures};
+pub(crate) use site::{Bound, Counted, Site, SiteFigures, Surroundings};
+pub(crate) use warning::Warning;
 
 use super::host::Registry;
 use super::kinds::{Flush, Index, Policy, PolicyKind, ReadAhead};
@@ -30,11 +33,25 @@ use super::types::{Context, FlushDecision, FlushView, IndexSpacing, IndexView, R
 use super::{FlushPolicy, IndexPolicy, ReadAheadPolicy};
 
 /// What a background build comes back with.
-pub(crate) type Built<K> = Result<Box<dyn Policy<K>>, Fault>;
+pub(crate) type Built<K> = Result<Live<K>, Fault>;
 
-struct Live<K> {
+/// Looks by upkeep without a decision in between that make an owner idle.
+const IDLE_LOOKS: u32 = 3;
+
+/// An instance, and the site that it was made for.
+pub(crate) struct Live<K> {
     policy: Box<dyn Policy<K>>,
-    site: Arc<Site>,
+    counted: Counted,
+}
+
+impl<K: PolicyKind> Live<K> {
+    pub(crate) fn new(policy: Box<dyn Policy<K>>, site: Arc<Site>) -> Self {
+        Self { policy, counted: Counted::new(site) }
+    }
+
+    fn site(&self) -> &Arc<Site> {
+        self.counted.site()
+    }
 }
 
 struct Pending<K: PolicyKind> {
@@ -54,12 +71,14 @@ pub(crate) struct Guarded<K: PolicyKind> {
     pending: Option<Pending<K>>,
     /// Something is bound that `live` is not an instance of.
     wanting: bool,
+    /// By upkeep, since the last decision.
+    looks: u32,
 }
 
 impl<K: PolicyKind> Guarded<K> {
     pub(crate) fn new(registry: Arc<Registry>, topic: &str, context: &Context) -> Self {
         let (topic, context) = (topic.into(), *context);
-        let mut guarded = Self { registry, topic, context, generation: 0, site: None, live: None, pending: None, wanting: false };
+        let mut guarded = Self { registry, topic, context, generation: 0, site: None, live: None, pending: None, wanting: false, looks: 0 };
         guarded.follow_bindings();
         guarded
     }
@@ -67,16 +86,16 @@ impl<K: PolicyKind> Guarded<K> {
     fn decide(&mut self, view: &K::View) -> K::Answer {
         self.prepare();
         let Some(live) = self.live.as_mut().filter(|live| !live.policy.is_spent()) else { return self.built_in(view) };
-        match live.site.call(view, || live.policy.decide(view)) {
+        match live.counted.site().call(view, || live.policy.decide(view)) {
             Ok(answer) => {
                 let clamped = K::clamp(&self.context, view, answer);
-                if clamped.clamps > 0 {
-                    live.site.count_clamps(clamped.clamps);
+                if !clamped.clamps.is_empty() {
+                    live.site().count_clamps(clamped.clamps);
                 }
                 clamped.answer
             }
             Err(fault) => {
-                live.site.record(&fault);
+                live.site().record(&fault);
                 self.lose();
                 self.built_in(view)
             }
@@ -90,6 +109,17 @@ impl<K: PolicyKind> Guarded<K> {
         }
     }
 
+    /// A look by upkeep: after some without a decision the instance goes, until it is wanted again.
+    fn rest(&mut self) {
+        self.looks = self.looks.saturating_add(1);
+        if self.looks < IDLE_LOOKS {
+            return;
+        }
+        self.live = None;
+        self.pending = None;
+        self.wanting = self.site.is_some();
+    }
+
     fn built_in(&self, view: &K::View) -> K::Answer {
         if let Some(site) = &self.site {
             site.count_fallback();
@@ -99,10 +129,11 @@ impl<K: PolicyKind> Guarded<K> {
 
     /// Follows what happened since the last call.
     fn prepare(&mut self) {
+        self.looks = 0;
         if self.registry.generation() != self.generation {
             self.follow_bindings();
         }
-        if self.live.as_ref().is_some_and(|live| live.site.is_tripped()) {
+        if self.live.as_ref().is_some_and(|live| live.site().is_tripped()) {
             self.lose();
         }
         if self.wanting {
@@ -119,7 +150,7 @@ impl<K: PolicyKind> Guarded<K> {
         self.pending = None;
         match &site {
             None => self.live = None,
-            Some(site) => self.wanting = !self.live.as_ref().is_some_and(|live| Arc::ptr_eq(&live.site, site)),
+            Some(site) => self.wanting = !self.live.as_ref().is_some_and(|live| Arc::ptr_eq(live.site(), site)),
         }
         self.wanting &= site.is_some();
         self.site = site;
@@ -149,8 +180,8 @@ impl<K: PolicyKind> Guarded<K> {
             Err(TryRecvError::Empty) => return,
             Err(TryRecvError::Closed) => Fault::new(FaultClass::InitTrap, "making an instance failed inside the host; see its log"),
             Ok(Err(fault)) => fault,
-            Ok(Ok(policy)) => {
-                self.live = Some(Live { policy, site: pending.site.clone() });
+            Ok(Ok(live)) => {
+                self.live = Some(live);
                 self.pending = None;
                 self.wanting = false;
                 return;
@@ -173,6 +204,9 @@ impl FlushPolicy for Guarded<Flush> {
     fn decide(&mut self, view: &FlushView) -> FlushDecision {
         Guarded::decide(self, view)
     }
+    fn rest(&mut self) {
+        Guarded::rest(self);
+    }
 }
 
 impl IndexPolicy for Guarded<Index> {
@@ -182,10 +216,16 @@ impl IndexPolicy for Guarded<Index> {
     fn decide(&mut self, view: &IndexView) -> IndexSpacing {
         Guarded::decide(self, view)
     }
+    fn rest(&mut self) {
+        Guarded::rest(self);
+    }
 }
 
 impl ReadAheadPolicy for Guarded<ReadAhead> {
     fn decide(&mut self, view: &ReadAheadView) -> ReadAheadDecision {
         Guarded::decide(self, view)
+    }
+    fn rest(&mut self) {
+        Guarded::rest(self);
     }
 }

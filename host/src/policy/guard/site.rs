@@ -1,6 +1,6 @@
-//! A site: one binding in one topic. What all instances there share: counters, the breaker, and the last fault.
+//! A site: one binding in one topic. What all instances there share: counters, the breaker, warnings, and the last fault.
 //!
-//! The path of a successful call touches atomics only; the lock is taken on faults and while the breaker is open.
+//! The path of a successful call touches atomics only; the lock is taken on faults, on warnings and while the breaker is open.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,16 +10,19 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::breaker::{Breaker, BreakerState};
-use super::fault::{Fault, FaultClass, FaultSink, PolicyFault};
+use super::clamp::{Clamps, Field};
+use super::fault::{Fault, FaultSink, PolicyFault};
 use super::recent::{Recent, SAMPLED, Sample};
+use super::warning::{Warning, Watch};
+use crate::config::PolicySettings;
 use crate::env::{Instant, now};
-use crate::metrics::{PolicyCounters, PolicyMetrics};
+use crate::metrics::{Metrics, PolicyCounters};
 use crate::policy::{Kind, PolicySource};
 
-/// One log line for each class of fault in so long a time.
-const LOG_INTERVAL: Duration = Duration::from_secs(10);
 /// One call in so many is timed: reading the clock twice costs as much as a short call.
 const TIMED: u64 = 8;
+/// So many raised answers are looked at together.
+const RAISED: u64 = 16;
 
 /// What is bound: code and config.
 pub(crate) struct Bound {
@@ -28,27 +31,38 @@ pub(crate) struct Bound {
     pub(crate) config: String,
 }
 
+/// What the sites of a host share.
+pub(crate) struct Surroundings {
+    pub(crate) settings: PolicySettings,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) sink: FaultSink,
+}
+
 /// See the module.
 pub(crate) struct Site {
     pub(crate) bound: Arc<Bound>,
     pub(crate) topic: Arc<str>,
+    around: Arc<Surroundings>,
     calls: AtomicU64,
     faults: AtomicU64,
     fallbacks: AtomicU64,
     clamps: AtomicU64,
+    raised: AtomicU64,
     slowest_us: AtomicU64,
+    instances: AtomicU64,
     tripped: AtomicBool,
+    slow: Duration,
     state: Mutex<State>,
     recent: Recent,
     counters: PolicyCounters,
-    sink: FaultSink,
 }
 
-#[derive(Default)]
 struct State {
     breaker: Breaker,
     last: Option<Fault>,
-    logged: BTreeMap<FaultClass, (Instant, u64)>,
+    logged: BTreeMap<&'static str, (Instant, u64)>,
+    thrashing: Watch,
+    slow: Watch,
 }
 
 /// The figures of a site at one moment.
@@ -59,13 +73,17 @@ pub(crate) struct SiteFigures {
     pub(crate) fallbacks: u64,
     pub(crate) clamps: u64,
     pub(crate) slowest_us: u64,
+    pub(crate) instances: u64,
     pub(crate) breaker: BreakerState,
+    pub(crate) warnings: Vec<Warning>,
     pub(crate) last: Option<Fault>,
 }
 
 impl Site {
-    pub(crate) fn new(bound: Arc<Bound>, topic: Arc<str>, metrics: &PolicyMetrics, sink: FaultSink) -> Self {
-        let counters = metrics.counters(bound.kind.as_str(), bound.source.name());
+    pub(crate) fn new(bound: Arc<Bound>, topic: Arc<str>, around: Arc<Surroundings>) -> Self {
+        let fields: Vec<&'static str> = Field::of(bound.kind).iter().map(|field| field.as_str()).collect();
+        let counters = around.metrics.policy.counters(bound.kind.as_str(), bound.source.name(), &fields);
+        let breaker = Breaker::new(around.settings.breaker);
         let zero = AtomicU64::default;
         Self {
             bound,
@@ -74,12 +92,15 @@ impl Site {
             faults: zero(),
             fallbacks: zero(),
             clamps: zero(),
+            raised: zero(),
             slowest_us: zero(),
+            instances: zero(),
             tripped: AtomicBool::new(false),
-            state: Mutex::default(),
+            slow: Duration::from_micros(around.settings.decision_deadline_ms.saturating_mul(10 * around.settings.slow_percent)),
+            state: Mutex::new(State { breaker, last: None, logged: BTreeMap::new(), thrashing: Watch::default(), slow: Watch::default() }),
             recent: Recent::default(),
             counters,
-            sink,
+            around,
         }
     }
 
@@ -98,12 +119,24 @@ impl Site {
         let spent = start.elapsed();
         self.counters.seconds.observe(spent.as_secs_f64());
         self.slowest_us.fetch_max(spent.as_micros().try_into().unwrap_or(u64::MAX), Relaxed);
+        if spent >= self.slow {
+            self.warn(Warning::Slow, 1);
+        }
         result
     }
 
-    pub(super) fn count_clamps(&self, clamps: u32) {
-        self.clamps.fetch_add(clamps.into(), Relaxed);
-        self.counters.clamps.inc_by(clamps.into());
+    /// Counts what was changed in an answer.
+    #[cold]
+    pub(super) fn count_clamps(&self, clamps: Clamps) {
+        self.clamps.fetch_add(clamps.count().into(), Relaxed);
+        for (field, counter) in Field::of(self.bound.kind).iter().zip(&self.counters.clamps) {
+            if clamps.contains(*field) {
+                counter.inc();
+            }
+        }
+        if clamps.is_raised() && (self.raised.fetch_add(1, Relaxed) + 1).is_multiple_of(RAISED) {
+            self.warn(Warning::Thrashing, RAISED as u32);
+        }
     }
 
     pub(super) fn count_fallback(&self) {
@@ -127,6 +160,7 @@ impl Site {
     }
 
     /// Counts, announces and logs a fault.
+    #[cold]
     pub(super) fn record(&self, fault: &Fault) {
         self.faults.fetch_add(1, Relaxed);
         self.counters.fault(fault.class.as_str());
@@ -135,7 +169,7 @@ impl Site {
         let open = state.breaker.record(fault.class, now);
         self.tripped.store(open, Relaxed);
         state.last = Some(fault.clone());
-        let suppressed = due(&mut state.logged, fault.class, now);
+        let suppressed = self.due(&mut state, fault.class.as_str(), now);
         drop(state);
         let (kind, topic, plugin) = (self.bound.kind, self.topic.as_ref(), self.bound.source.name());
         if let Some(suppressed) = suppressed {
@@ -144,7 +178,43 @@ impl Site {
         }
         let event =
             PolicyFault { kind, topic: topic.to_owned(), plugin: plugin.to_owned(), class: fault.class, message: fault.message.clone() };
-        (self.sink)(&event);
+        (self.around.sink)(&event);
+    }
+
+    #[cold]
+    fn warn(&self, warning: Warning, count: u32) {
+        let now = now();
+        let mut state = self.state.lock();
+        let watch = match warning {
+            Warning::Thrashing => &mut state.thrashing,
+            Warning::Slow => &mut state.slow,
+        };
+        if !watch.note(warning, count, now) {
+            return;
+        }
+        let suppressed = self.due(&mut state, warning.as_str(), now);
+        drop(state);
+        self.counters.warning(warning.as_str());
+        if let Some(suppressed) = suppressed {
+            let (kind, topic, plugin) = (self.bound.kind, self.topic.as_ref(), self.bound.source.name());
+            tracing::warn!(%kind, topic, plugin, warning = warning.as_str(), suppressed, "the policy {}", warning.text());
+        }
+    }
+
+    /// Lines about `class` suppressed since the last one, if a line is due.
+    fn due(&self, state: &mut State, class: &'static str, now: Instant) -> Option<u64> {
+        let interval = Duration::from_millis(self.around.settings.fault_log_interval_ms);
+        match state.logged.get_mut(class) {
+            Some((at, suppressed)) if now.duration_since(*at) < interval => {
+                *suppressed += 1;
+                None
+            }
+            found => {
+                let suppressed = found.map_or(0, |(_, suppressed)| *suppressed);
+                state.logged.insert(class, (now, 0));
+                Some(suppressed)
+            }
+        }
     }
 
     /// The last views that were sampled here, the newest first.
@@ -153,30 +223,43 @@ impl Site {
     }
 
     pub(crate) fn figures(&self) -> SiteFigures {
-        let state = self.state.lock();
+        let (now, state) = (now(), self.state.lock());
+        let stands = |warning: &Warning| match warning {
+            Warning::Thrashing => state.thrashing.stands(now),
+            Warning::Slow => state.slow.stands(now),
+        };
         SiteFigures {
             calls: self.calls.load(Relaxed),
             faults: self.faults.load(Relaxed),
             fallbacks: self.fallbacks.load(Relaxed),
             clamps: self.clamps.load(Relaxed),
             slowest_us: self.slowest_us.load(Relaxed),
-            breaker: state.breaker.state(now()),
+            instances: self.instances.load(Relaxed),
+            breaker: state.breaker.state(now),
+            warnings: Warning::ALL.into_iter().filter(stands).collect(),
             last: state.last.clone(),
         }
     }
 }
 
-/// Lines suppressed since the last one, if a line is due.
-fn due(logged: &mut BTreeMap<FaultClass, (Instant, u64)>, class: FaultClass, now: Instant) -> Option<u64> {
-    match logged.get_mut(&class) {
-        Some((at, suppressed)) if now.duration_since(*at) < LOG_INTERVAL => {
-            *suppressed += 1;
-            None
-        }
-        found => {
-            let suppressed = found.map_or(0, |(_, suppressed)| *suppressed);
-            logged.insert(class, (now, 0));
-            Some(suppressed)
-        }
+/// An instance at a site, counted for as long as it lives.
+pub(crate) struct Counted(Arc<Site>);
+
+impl Counted {
+    pub(crate) fn new(site: Arc<Site>) -> Self {
+        site.instances.fetch_add(1, Relaxed);
+        site.counters.instances.inc();
+        Self(site)
+    }
+
+    pub(super) fn site(&self) -> &Arc<Site> {
+        &self.0
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.instances.fetch_sub(1, Relaxed);
+        self.0.counters.instances.dec();
     }
 }

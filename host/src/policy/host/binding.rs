@@ -7,9 +7,8 @@ use parking_lot::Mutex;
 
 use crate::config::Pattern;
 use crate::error::{Error, ErrorKind, Result};
-use crate::metrics::PolicyMetrics;
 use crate::policy::Kind;
-use crate::policy::guard::{Bound, FaultSink, Site};
+use crate::policy::guard::{Bound, Site, Surroundings};
 use crate::policy::kinds::PolicySource;
 
 /// Topics of one binding whose figures are kept apart; those beyond share one site.
@@ -79,14 +78,14 @@ impl Entry {
     }
 
     /// The site of a topic; `None` if this host does not have the plugin.
-    pub(super) fn site(&self, topic: &Arc<str>, metrics: &PolicyMetrics, sink: &FaultSink) -> Option<Arc<Site>> {
+    pub(super) fn site(&self, topic: &Arc<str>, around: &Arc<Surroundings>) -> Option<Arc<Site>> {
         let bound = self.bound.as_ref().ok()?;
         let mut sites = self.sites.lock();
         if let Some(site) = sites.get(topic) {
             return Some(site.clone());
         }
         let topic = if sites.len() < MAX_SITES { topic.clone() } else { OTHER_TOPICS.into() };
-        let new = || Arc::new(Site::new(bound.clone(), topic.clone(), metrics, sink.clone()));
+        let new = || Arc::new(Site::new(bound.clone(), topic.clone(), around.clone()));
         Some(sites.entry(topic.clone()).or_insert_with(new).clone())
     }
 

@@ -22,7 +22,7 @@ pub use binding::ActiveBinding;
 use binding::Table;
 pub use status::{BindingStatus, TopicStatus};
 
-use super::guard::{Built, FaultClass, FaultSink, Guarded, Site};
+use super::guard::{Built, FaultClass, FaultSink, Guarded, Live, Site, Surroundings};
 use super::kinds::{Flush, Index, InitRequest, PolicyKind, ReadAhead};
 use super::types::Context;
 use super::wasm::{LoadError, LoadedPlugin, Loader};
@@ -51,12 +51,11 @@ pub(crate) struct Registry {
     generation: AtomicU64,
     builder: Worker,
     inline: bool,
-    metrics: Arc<Metrics>,
-    sink: FaultSink,
+    around: Arc<Surroundings>,
 }
 
 impl PolicyHost {
-    /// A host without bindings. `sink` hears of each fault; it is called under a lane's lock and must not block.
+    /// A host without bindings. `sink` hears of each fault; it is called where a lane decides, and must not block.
     pub fn new(settings: PolicySettings, metrics: Arc<Metrics>, sink: FaultSink) -> Self {
         Self::assemble(settings, metrics, sink, false)
     }
@@ -73,8 +72,7 @@ impl PolicyHost {
             generation: AtomicU64::new(0),
             builder: Worker::new("policy-instances", BUILD_QUEUE),
             inline,
-            metrics,
-            sink,
+            around: Arc::new(Surroundings { settings: settings.clone(), metrics, sink }),
         };
         let compiler = Worker::new("policy-compiler", COMPILE_QUEUE);
         Self { registry: Arc::new(registry), loader: Arc::new(Loader::new(settings)), compiler: Arc::new(compiler) }
@@ -83,9 +81,14 @@ impl PolicyHost {
     /// Checks a component, compiles it off the data path, instantiates it once and asks it for one dry decision of each kind.
     /// The same bytes give the same plugin while it is in use. The error's class and message say what is wrong and what to do.
     pub async fn check_and_load(&self, component: Bytes) -> Result<Arc<LoadedPlugin>, LoadError> {
+        self.check_and_load_pinned(component, None).await
+    }
+
+    /// The same, and refuses bytes of another digest (`sha256:` and 64 hex digits) than the pinned one before anything is made of them.
+    pub async fn check_and_load_pinned(&self, component: Bytes, pinned: Option<&str>) -> Result<Arc<LoadedPlugin>, LoadError> {
         let (done, loaded) = oneshot::channel();
-        let loader = self.loader.clone();
-        let queued = self.compiler.run(move || drop(done.send(loader.load(&component))));
+        let (loader, pinned) = (self.loader.clone(), pinned.map(str::to_owned));
+        let queued = self.compiler.run(move || drop(done.send(loader.load(&component, pinned.as_deref()))));
         if !queued {
             return Err(LoadError::new(FaultClass::CompileBusy, "too many components wait to be compiled", "try again in a moment"));
         }
@@ -131,7 +134,7 @@ impl Registry {
     pub(crate) fn resolve(&self, kind: Kind, topic: &Arc<str>) -> (u64, Option<Arc<Site>>) {
         let table = self.table.load();
         let entry = table.position(kind, topic).map(|position| &table.entries[position]);
-        (table.generation, entry.and_then(|entry| entry.site(topic, &self.metrics.policy, &self.sink)))
+        (table.generation, entry.and_then(|entry| entry.site(topic, &self.around)))
     }
 
     /// Starts to make an instance; `None` if the queue is full.
@@ -139,7 +142,8 @@ impl Registry {
         let (done, built) = oneshot::channel();
         let make = move || {
             let request = InitRequest { topic: &site.topic, config: &site.bound.config, context: &context };
-            drop(done.send(K::build(site.bound.source.as_ref(), &request)));
+            let built = K::build(site.bound.source.as_ref(), &request);
+            drop(done.send(built.map(|policy| Live::new(policy, site))));
         };
         if self.inline {
             make();

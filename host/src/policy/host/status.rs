@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::binding::Entry;
 use crate::policy::Kind;
-use crate::policy::guard::{BreakerState, SiteFigures};
+use crate::policy::guard::{BreakerState, SiteFigures, Warning};
 
 /// Topics listed by name, the most troubled first.
 const LISTED_TOPICS: usize = 100;
@@ -50,6 +50,10 @@ pub struct TopicStatus {
     pub clamps: u64,
     /// Longest call among those timed, in microseconds.
     pub slowest_us: u64,
+    /// Instances that are held now; an owner that is idle holds none.
+    pub instances: u64,
+    /// What it costs too much by, such as `thrashing` or `slow`, in the last minute.
+    pub warnings: Vec<&'static str>,
     /// Whether the policy is asked; of a sum, the worst.
     pub breaker: BreakerState,
     /// Class of the last fault, such as `call.timeout`; empty if there was none.
@@ -92,6 +96,8 @@ impl TopicStatus {
             fallbacks: figures.fallbacks,
             clamps: figures.clamps,
             slowest_us: figures.slowest_us,
+            instances: figures.instances,
+            warnings: figures.warnings.into_iter().map(Warning::as_str).collect(),
             breaker: figures.breaker,
             last_class: class,
             last_message: message,
@@ -109,6 +115,11 @@ impl TopicStatus {
             fallbacks: total(|topic| topic.fallbacks),
             clamps: total(|topic| topic.clamps),
             slowest_us: topics.iter().map(|topic| topic.slowest_us).max().unwrap_or(0),
+            instances: total(|topic| topic.instances),
+            warnings: {
+                let told = |warning: &&str| topics.iter().any(|topic| topic.warnings.contains(warning));
+                Warning::ALL.into_iter().map(Warning::as_str).filter(told).collect()
+            },
             breaker: worst.map_or(BreakerState::Closed, |topic| topic.breaker),
             last_class: worst.map_or_else(String::new, |topic| topic.last_class.clone()),
             last_message: worst.map_or_else(String::new, |topic| topic.last_message.clone()),

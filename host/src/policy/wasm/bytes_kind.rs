@@ -3,6 +3,7 @@
 use sha2::{Digest, Sha256};
 
 use super::LoadError;
+use super::guest_log::escape;
 use crate::policy::guard::FaultClass;
 
 const MAGIC: &[u8] = b"\0asm";
@@ -17,13 +18,19 @@ pub fn digest(bytes: &[u8]) -> String {
 }
 
 /// Refuses bytes that are not those of a pinned digest.
-pub fn verify_digest(bytes: &[u8], expected: &str) -> Result<(), LoadError> {
+pub fn verify_digest(bytes: &[u8], pinned: &str) -> Result<(), LoadError> {
     let found = digest(bytes);
-    if found.eq_ignore_ascii_case(expected) {
+    if found.eq_ignore_ascii_case(pinned) {
         return Ok(());
     }
-    let problem = format!("the component's digest is {found}, expected {expected}");
-    Err(LoadError::new(FaultClass::DigestMismatch, problem, "fetch it again, or pin the new digest if the change is meant"))
+    let refuse = |problem, remedy| Err(LoadError::new(FaultClass::DigestMismatch, problem, remedy));
+    let hex = pinned.strip_prefix("sha256:").unwrap_or_default();
+    if hex.len() != 64 || !hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        let problem = format!("the pinned digest {:?} is none: expected `sha256:` and 64 hex digits", escape(pinned, 128));
+        return refuse(problem, "copy it from `tidegate plugin inspect`");
+    }
+    let problem = format!("the component's digest is {found}, expected {pinned}");
+    refuse(problem, "fetch it again, or pin the new digest if the change is meant")
 }
 
 /// Refuses what is larger than `limit` bytes, and everything that is no component of this format's version.

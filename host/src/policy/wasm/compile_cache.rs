@@ -29,18 +29,22 @@ impl CompileCache {
         Self { directory: directory.to_owned(), compiler: hasher.finish(), written: AtomicU64::new(0) }
     }
 
-    /// The compiled component, from disk if it is there.
-    pub(super) fn compile(&self, engine: &Engine, bytes: &[u8], digest: &str) -> wasmtime::Result<Component> {
-        let hex = digest.strip_prefix("sha256:").unwrap_or(digest);
-        let path = self.directory.join(format!("{hex}-{:016x}.cwasm", self.compiler));
-        if let Some(component) = self.is_private().then(|| read(engine, &path)).flatten() {
-            return Ok(component);
-        }
-        let component = Component::new(engine, bytes)?;
+    /// The compiled component, if it is there.
+    pub(super) fn get(&self, engine: &Engine, digest: &str) -> Option<Component> {
+        self.is_private().then(|| read(engine, &self.path(digest))).flatten()
+    }
+
+    /// Keeps a compiled component. What cannot be kept is compiled again at the next start: no reason to fail.
+    pub(super) fn put(&self, component: &Component, digest: &str) {
+        let path = self.path(digest);
         if let Err(error) = component.serialize().map_err(std::io::Error::other).and_then(|code| self.write(&path, &code)) {
             tracing::warn!(%error, path = %path.display(), "cannot keep a compiled component; it is compiled again at the next start");
         }
-        Ok(component)
+    }
+
+    fn path(&self, digest: &str) -> PathBuf {
+        let hex = digest.strip_prefix("sha256:").unwrap_or(digest);
+        self.directory.join(format!("{hex}-{:016x}.cwasm", self.compiler))
     }
 
     /// Whether nobody else can have put code there.

@@ -14,6 +14,8 @@ use crate::policy::guard::FaultClass;
 const PACKAGE: &str = "tidegate:policy/";
 /// What this host serves, for people.
 pub(super) const SERVED: &str = "0.1";
+/// The interfaces of the served version.
+const INTERFACES: [&str; 6] = ["types", "log", "describe", "flush", "index", "read-ahead"];
 
 /// Version 0.1, as generated from `wit/`.
 #[allow(missing_docs, unreachable_pub, clippy::all, reason = "generated")]
@@ -64,7 +66,7 @@ impl Contract {
     /// Checks version, imports and exports, in this order.
     pub(super) fn of(outline: &Outline) -> Result<Self, LoadError> {
         let version = version(outline)?;
-        refuse_imports(outline)?;
+        refuse_imports(outline, &version)?;
         let exports = |interface: &str| outline.exports.iter().any(|name| interface_of(name) == Some(interface));
         let kinds: Vec<Kind> = Kind::ALL.into_iter().filter(|kind| exports(kind.as_str())).collect();
         let missing = match (kinds.is_empty(), exports("describe")) {
@@ -112,7 +114,15 @@ fn version(outline: &Outline) -> Result<String, LoadError> {
     }
 }
 
-fn refuse_imports(outline: &Outline) -> Result<(), LoadError> {
+/// A newer version of the contract may have interfaces that this one has not; all else is nobody's.
+fn refuse_imports(outline: &Outline, version: &str) -> Result<(), LoadError> {
+    let newer = |name: &&String| interface_of(name).is_some_and(|interface| !INTERFACES.contains(&interface));
+    if let Some(name) = outline.imports.iter().find(newer) {
+        let (name, version) = (super::guest_log::escape(name, 128), super::guest_log::escape(version, 64));
+        let problem =
+            format!("the component needs {name}: it was written for version {version} of the policy contract, this host serves {SERVED}");
+        return Err(LoadError::new(FaultClass::Unsupported, problem, "use a newer host, or build the plugin against this host's wit/"));
+    }
     let allowed = |name: &&String| matches!(interface_of(name), Some("types" | "log")) || wasi::is_inert(name);
     let forbidden: Vec<String> = outline.imports.iter().filter(|name| !allowed(name)).cloned().collect();
     if forbidden.is_empty() {

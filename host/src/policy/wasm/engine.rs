@@ -13,12 +13,10 @@ use parking_lot::Mutex;
 use wasmtime::{Config, Engine};
 
 use super::LoadError;
-use super::compile_cache::CompileCache;
+use super::compile::Compiler;
 use crate::config::PolicySettings;
 use crate::policy::guard::FaultClass;
 
-/// Length of a tick.
-const TICK: Duration = Duration::from_millis(1);
 /// Ticks without a call after which the clock sleeps.
 const IDLE_TICKS: u32 = 20;
 /// The clock looks by itself so often while it sleeps.
@@ -31,7 +29,7 @@ pub(super) struct Machine {
     pub(super) engine: Engine,
     pub(super) settings: PolicySettings,
     pub(super) clock: Arc<Clock>,
-    pub(super) cache: Option<CompileCache>,
+    pub(super) compiler: Compiler,
 }
 
 impl std::fmt::Debug for Machine {
@@ -50,9 +48,23 @@ impl Machine {
             )
         };
         let engine = Engine::new(&config(settings)).map_err(|error| broken(&error))?;
-        let clock = Clock::start(engine.clone()).map_err(|error| broken(&error))?;
-        let cache = settings.compile_cache.as_ref().map(|path| CompileCache::new(path, &engine));
-        Ok(Arc::new(Self { engine, settings: settings.clone(), clock, cache }))
+        let clock = Clock::start(engine.clone(), Duration::from_millis(settings.tick_ms.max(1))).map_err(|error| broken(&error))?;
+        let compiler = Compiler::new(&engine, settings);
+        Ok(Arc::new(Self { engine, settings: settings.clone(), clock, compiler }))
+    }
+
+    /// Ticks of the longest decision.
+    pub(super) fn decision_ticks(&self) -> u64 {
+        self.ticks(self.settings.decision_deadline_ms)
+    }
+
+    /// Ticks of the longest `init`, `describe` or instantiation.
+    pub(super) fn init_ticks(&self) -> u64 {
+        self.ticks(self.settings.init_deadline_ms)
+    }
+
+    fn ticks(&self, ms: u64) -> u64 {
+        ms.div_ceil(self.settings.tick_ms.max(1)).max(1)
     }
 }
 
@@ -67,6 +79,9 @@ fn config(settings: &PolicySettings) -> Config {
         .memory_reservation(settings.memory_bytes)
         .memory_guard_size(64 << 10)
         .memory_reservation_for_growth(0)
+        // Compiling takes one core at most, whatever it is handed: the others are the data path's. And one component that takes for ever does
+        // not keep another waiting, as it would in a pool that both share.
+        .parallel_compilation(false)
         // One view gives one answer on every machine.
         .cranelift_nan_canonicalization(true)
         .wasm_relaxed_simd(false)
@@ -95,7 +110,7 @@ impl Drop for Running<'_> {
 }
 
 impl Clock {
-    fn start(engine: Engine) -> std::io::Result<Arc<Self>> {
+    fn start(engine: Engine, length: Duration) -> std::io::Result<Arc<Self>> {
         let clock =
             Self { engine, ticks: AtomicU64::new(0), running: AtomicU32::new(0), asleep: AtomicBool::new(false), thread: Mutex::default() };
         let clock = Arc::new(clock);
@@ -105,7 +120,7 @@ impl Clock {
             while let Some(clock) = weak.upgrade() {
                 idle = clock.tick(idle);
                 drop(clock);
-                if idle < IDLE_TICKS { pause(TICK) } else { std::thread::park_timeout(IDLE_SLEEP) }
+                if idle < IDLE_TICKS { pause(length) } else { std::thread::park_timeout(IDLE_SLEEP) }
             }
         };
         let thread = std::thread::Builder::new().name("policy-clock".into()).stack_size(64 << 10).spawn(run)?;

@@ -46,8 +46,8 @@ impl std::error::Error for LoadError {}
 impl From<LoadError> for Error {
     fn from(error: LoadError) -> Self {
         let kind = match error.class {
-            FaultClass::CompileBusy => ErrorKind::Busy,
             FaultClass::Superseded => ErrorKind::Conflict,
+            FaultClass::CompileBusy | FaultClass::CompileTimeout => ErrorKind::Busy,
             FaultClass::Unavailable => ErrorKind::Unavailable,
             _ => ErrorKind::InvalidInput,
         };
@@ -56,6 +56,11 @@ impl From<LoadError> for Error {
 }
 
 impl LoadError {
+    /// The same refusal, where it is news of second rank.
+    pub(super) fn after(self, first: &LoadError) -> Self {
+        Self { problem: format!("{}; and {}", first.problem, self.problem), ..self }
+    }
+
     /// The refusal of a component that failed while it was tried out.
     pub(super) fn from_fault(fault: Fault, remedy: &str) -> Self {
         Self::new(fault.class, fault.message, remedy)

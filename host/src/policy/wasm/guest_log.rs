@@ -2,14 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::config::GuestLogSettings;
 use crate::env::{Instant, now};
 
-/// Longest line, in bytes.
-const MAX_LINE: usize = 4 << 10;
-/// Lines that may come at once.
-const BURST: f64 = 50.0;
-/// Lines per second.
-const RATE: f64 = 10.0;
 /// Of a failing guest's last words, so much is kept, in bytes.
 const MAX_LAST_WORDS: usize = 256;
 
@@ -24,6 +19,7 @@ pub(super) enum Level {
 
 /// The log of one instance.
 pub(super) struct GuestLog {
+    limits: GuestLogSettings,
     topic: Box<str>,
     plugin: Arc<str>,
     tokens: f64,
@@ -34,8 +30,9 @@ pub(super) struct GuestLog {
 }
 
 impl GuestLog {
-    pub(super) fn new(topic: &str, plugin: Arc<str>) -> Self {
-        Self { topic: topic.into(), plugin, tokens: BURST, refilled: None, suppressed: 0, last_error: None }
+    pub(super) fn new(limits: GuestLogSettings, topic: &str, plugin: Arc<str>) -> Self {
+        let tokens = limits.burst.into();
+        Self { limits, topic: topic.into(), plugin, tokens, refilled: None, suppressed: 0, last_error: None }
     }
 
     pub(super) fn begin_call(&mut self) {
@@ -67,7 +64,7 @@ impl GuestLog {
             self.suppressed += 1;
             return;
         }
-        let line = escape(line, MAX_LINE);
+        let line = escape(line, self.limits.line_bytes as usize);
         let (topic, plugin, suppressed) = (&self.topic, &self.plugin, std::mem::take(&mut self.suppressed));
         match level {
             Level::Debug => tracing::debug!(target: "tidegate::plugin", topic = %topic, plugin = %plugin, suppressed, "{line}"),
@@ -80,7 +77,7 @@ impl GuestLog {
     fn admits(&mut self) -> bool {
         let now = now();
         let since = self.refilled.replace(now).map_or(0.0, |at| now.duration_since(at).as_secs_f64());
-        self.tokens = (self.tokens + since * RATE).min(BURST);
+        self.tokens = (self.tokens + since * f64::from(self.limits.lines_per_s)).min(self.limits.burst.into());
         let admitted = self.tokens >= 1.0;
         if admitted {
             self.tokens -= 1.0;
@@ -116,14 +113,14 @@ mod tests {
     fn a_line_cannot_forge_others_or_flood_the_log() {
         assert_eq!(escape("a\nERROR forged\x1b[2J\u{202e}", 100), "a\\nERROR forged\\u{1b}[2J\\u{202e}");
         assert!(escape(&"é\n".repeat(1 << 20), 256).len() < 264);
-        let mut log = GuestLog::new("t", "p".into());
+        let mut log = GuestLog::new(GuestLogSettings::default(), "t", "p".into());
         let admitted = (0..10_000).filter(|_| log.admits()).count();
         assert!((50..=60).contains(&admitted), "{admitted}");
     }
 
     #[test]
     fn the_first_words_of_a_panic_are_kept_however_it_is_written() {
-        let mut log = GuestLog::new("t", "p".into());
+        let mut log = GuestLog::new(GuestLogSettings::default(), "t", "p".into());
         for piece in ["panicked at ", "lib.rs:1:\n", "boom", &"x".repeat(1 << 20), "the end"] {
             log.complain(piece);
         }

@@ -32,6 +32,6 @@ pub struct Inspection {
 
 /// Checks a component as a host would before it binds it: everything but `init` with a real config. Blocks while it compiles.
 pub fn check(bytes: &[u8], settings: &PolicySettings) -> Result<Inspection, LoadError> {
-    let plugin = LoadedPlugin::load(Machine::start(settings)?, bytes)?;
+    let plugin = LoadedPlugin::load(Machine::start(settings)?, bytes, None)?;
     Ok(plugin.inspection().clone())
 }

@@ -8,7 +8,7 @@ use wasmtime::component::InstancePre;
 use super::contract::{types, v0_1};
 use super::engine::Machine;
 use super::fault::classify;
-use super::limits::{HOSTCALL_BYTES, State};
+use super::limits::State;
 use crate::policy::guard::{Fault, FaultClass};
 use crate::policy::kinds::{Flush, Index, InitRequest, Policy, PolicyKind, ReadAhead};
 use crate::policy::types::{
@@ -54,13 +54,13 @@ impl<K: GuestKind> Instance<K> {
         let mut store = new_store(machine, request.topic, plugin);
         let running = machine.clock.run();
         let exports = K::instantiate(pre, &mut store).map_err(|error| at_init(&error, &store, "instantiating it"))?;
-        arm(&mut store, machine.settings.init_deadline_ms);
+        arm(&mut store, machine.init_ticks());
         let refused = K::init(&exports, &mut store, request).map_err(|error| at_init(&error, &store, "init"))?;
         drop(running);
         refused.map_err(|message| {
             Fault::new(FaultClass::ConfigRejected, format!("it refuses its config: {}", super::guest_log::escape(&message, 1 << 10)))
         })?;
-        let deadline = machine.settings.decision_deadline_ms;
+        let deadline = machine.decision_ticks();
         Ok(Self { machine: machine.clone(), store, exports, deadline, seal_ends: None })
     }
 
@@ -71,7 +71,7 @@ impl<K: GuestKind> Instance<K> {
 
     /// For a trial: a decision may take as long as an init, so that a busy machine refuses no plugin.
     pub(super) fn patient(mut self) -> Self {
-        self.deadline = self.machine.settings.init_deadline_ms;
+        self.deadline = self.machine.init_ticks();
         self
     }
 }
@@ -102,10 +102,10 @@ impl<K: GuestKind> Policy<K> for Instance<K> {
 
 /// A store with its limits, armed for an init.
 pub(super) fn new_store(machine: &Machine, topic: &str, plugin: Arc<str>) -> Store<State> {
-    let mut store = Store::new(&machine.engine, State::new(machine.settings.memory_bytes, topic, plugin));
+    let mut store = Store::new(&machine.engine, State::new(&machine.settings, topic, plugin));
     store.limiter(|state| &mut state.limits);
-    store.set_hostcall_fuel(HOSTCALL_BYTES);
-    arm(&mut store, machine.settings.init_deadline_ms);
+    store.set_hostcall_fuel(usize::try_from(machine.settings.handover_bytes).unwrap_or(usize::MAX));
+    arm(&mut store, machine.init_ticks());
     store
 }
 

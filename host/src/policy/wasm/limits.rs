@@ -5,11 +5,7 @@ use std::sync::Arc;
 use wasmtime::ResourceLimiter;
 
 use super::guest_log::GuestLog;
-
-/// Table elements of one instance.
-pub(super) const MAX_TABLE_ELEMENTS: usize = 10_000;
-/// Bytes that a guest may hand over in one call.
-pub(super) const HOSTCALL_BYTES: usize = 64 << 10;
+use crate::config::PolicySettings;
 
 /// The data of a store.
 pub(super) struct State {
@@ -21,14 +17,16 @@ pub(super) struct State {
 #[derive(Debug)]
 pub(super) struct Limits {
     memory_bytes: usize,
+    table_elements: usize,
     used: usize,
     denied: Option<usize>,
 }
 
 impl State {
-    pub(super) fn new(memory_bytes: u64, topic: &str, plugin: Arc<str>) -> Self {
-        let memory_bytes = usize::try_from(memory_bytes).unwrap_or(usize::MAX);
-        Self { limits: Limits { memory_bytes, used: 0, denied: None }, log: GuestLog::new(topic, plugin) }
+    pub(super) fn new(settings: &PolicySettings, topic: &str, plugin: Arc<str>) -> Self {
+        let memory_bytes = usize::try_from(settings.memory_bytes).unwrap_or(usize::MAX);
+        let limits = Limits { memory_bytes, table_elements: settings.table_elements as usize, used: 0, denied: None };
+        Self { limits, log: GuestLog::new(settings.log, topic, plugin) }
     }
 
     /// Forgets what earlier calls left.
@@ -55,7 +53,7 @@ impl ResourceLimiter for Limits {
     }
 
     fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
-        Ok(desired <= MAX_TABLE_ELEMENTS)
+        Ok(desired <= self.table_elements)
     }
 
     fn instances(&self) -> usize {

@@ -1,9 +1,9 @@
 //! Components: checked, compiled, and run within limits. The only place that names wasmtime.
 //!
 //! ```text
-//! bytes ── sniff ── outline ── contract ── compile ── trial ──▶ LoadedPlugin ── instance per owner and kind
-//!          kind of  names,     version,    cached by  instantiate,
-//!          bytes    sections   allow-list  digest     describe, one dry decision
+//! bytes ── sniff ── outline ── digest ── contract ── compile ── trial ──▶ LoadedPlugin ── instance per owner and kind
+//!          size,    all of it  if one    version,    cached by  resources, instantiate,
+//!          kind     parsed     is pinned allow-list  digest     describe, one dry decision
 //! ```
 //!
 //! A trap poisons a whole store, and instances are freed only with their store: so there is exactly one instance in each store, and both are
@@ -16,6 +16,8 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 
 mod bytes_kind;
+mod checked;
+mod compile;
 mod compile_cache;
 mod contract;
 mod engine;
@@ -52,13 +54,14 @@ impl Loader {
         Self { settings, machine: Mutex::default(), loaded: Mutex::default() }
     }
 
-    /// Blocks for as long as compiling takes.
-    pub(super) fn load(&self, component: &[u8]) -> Result<Arc<LoadedPlugin>, LoadError> {
+    /// Blocks while it is compiled and tried out, each within its limit. `pinned`: the digest that the bytes must have.
+    pub(super) fn load(&self, component: &[u8], pinned: Option<&str>) -> Result<Arc<LoadedPlugin>, LoadError> {
         let digest = digest(component);
         if let Some(plugin) = self.loaded.lock().get(&digest).and_then(Weak::upgrade) {
+            pinned.map_or(Ok(()), |pinned| verify_digest(component, pinned))?;
             return Ok(plugin);
         }
-        let plugin = Arc::new(LoadedPlugin::load(self.machine()?, component)?);
+        let plugin = Arc::new(LoadedPlugin::load(self.machine()?, component, pinned)?);
         let mut loaded = self.loaded.lock();
         loaded.retain(|_, plugin| plugin.strong_count() > 0);
         loaded.insert(digest, Arc::downgrade(&plugin));

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use wasmtime::component::{Component, HasSelf, Linker};
 
 use super::LoadError;
-use super::bytes_kind::{digest, require_component};
+use super::checked::{Checked, require_resources};
 use super::contract::{Contract, log};
 use super::engine::Machine;
 use super::guest_log::escape;
 use super::inspect::Inspection;
 use super::instance::{Description, GuestKind, Instance, arm, at_init, new_store};
-use super::limits::{MAX_TABLE_ELEMENTS, State};
-use super::outline::Outline;
+use super::limits::State;
 use super::wasi;
 use crate::policy::Kind;
 use crate::policy::guard::{Fault, FaultClass};
@@ -21,11 +20,10 @@ use crate::policy::types::Context;
 
 /// Texts of a description are cut there, in bytes.
 const MAX_TEXT: usize = 4 << 10;
+const INSTANTIATE: &str = "its start section and data must fit its memory, and return";
 const DESCRIBE: &str = "`describe` needs no config: return constants";
 const MAX_NAME: usize = 64;
 const MAX_SCHEMA: usize = 16 << 10;
-/// Memories are counted in pages.
-const PAGE_BYTES: u64 = 64 << 10;
 
 /// See the module.
 pub struct LoadedPlugin {
@@ -45,13 +43,10 @@ impl std::fmt::Debug for LoadedPlugin {
 
 impl LoadedPlugin {
     /// All checks in their order, each with its own class and remedy.
-    pub(super) fn load(machine: Arc<Machine>, bytes: &[u8]) -> Result<Self, LoadError> {
-        require_component(bytes, machine.settings.component_bytes)?;
-        let outline = Outline::read(bytes)?;
-        let contract = Contract::of(&outline)?;
-        let digest = digest(bytes);
-        let component = compile(&machine, bytes, &digest)?;
-        require_resources(&machine, &component)?;
+    pub(super) fn load(machine: Arc<Machine>, bytes: &[u8], pinned: Option<&str>) -> Result<Self, LoadError> {
+        let Checked { outline, contract, digest } = Checked::read(bytes, pinned, &machine.settings)?;
+        let component = machine.compiler.compile(bytes, &digest)?;
+        require_resources(&machine.settings, &component)?;
         let linker = link(&machine, &component)?;
         let mut plugin = prepare(machine, &linker, &component, &contract)?;
         let (size, version) = (bytes.len() as u64, contract.version);
@@ -87,11 +82,11 @@ impl LoadedPlugin {
     fn describe_kind<K: GuestKind>(&self, pre: &K::Pre) -> Result<Description, LoadError> {
         let mut store = new_store(&self.machine, "(load)", self.name.clone());
         let _running = self.machine.clock.run();
-        let described = K::instantiate(pre, &mut store).and_then(|exports| {
-            arm(&mut store, self.machine.settings.init_deadline_ms);
-            K::describe(&exports, &mut store)
-        });
-        described.map_err(|error| LoadError::from_fault(at_init(&error, &store, "instantiating and describing it"), DESCRIBE))
+        let exports = K::instantiate(pre, &mut store);
+        let exports = exports.map_err(|error| LoadError::from_fault(at_init(&error, &store, "instantiating it"), INSTANTIATE))?;
+        arm(&mut store, self.machine.init_ticks());
+        let described = K::describe(&exports, &mut store);
+        described.map_err(|error| LoadError::from_fault(at_init(&error, &store, "describe"), DESCRIBE))
     }
 
     /// One instance and one decision of each kind, without a config. A plugin may insist on a config: that is for the binding to give.
@@ -148,36 +143,6 @@ impl PolicySource for LoadedPlugin {
     fn read_ahead(&self, request: &InitRequest<'_>) -> Result<Box<dyn Policy<ReadAhead>>, Fault> {
         self.instance::<ReadAhead>(&self.read_ahead, request)
     }
-}
-
-fn compile(machine: &Machine, bytes: &[u8], digest: &str) -> Result<Component, LoadError> {
-    let compiled = match &machine.cache {
-        Some(cache) => cache.compile(&machine.engine, bytes, digest),
-        None => Component::new(&machine.engine, bytes),
-    };
-    compiled.map_err(|error| {
-        let problem = format!("the component does not compile: {}", escape(&format!("{error:#}"), MAX_TEXT));
-        LoadError::new(FaultClass::CompileFailed, problem, "build it with a released toolchain for plain wasm32")
-    })
-}
-
-fn require_resources(machine: &Machine, component: &Component) -> Result<(), LoadError> {
-    let Some(needs) = component.resources_required() else { return Ok(()) };
-    let memory = needs.max_initial_memory_size.unwrap_or(0).saturating_mul(PAGE_BYTES);
-    if memory > machine.settings.memory_bytes {
-        let problem = format!("the component starts with {memory} bytes of memory, at most {} are allowed", machine.settings.memory_bytes);
-        return Err(LoadError::new(FaultClass::InitOom, problem, "reserve less in it, or raise policy.memory_bytes"));
-    }
-    let elements = needs.max_initial_table_size.unwrap_or(0) as usize;
-    if elements > MAX_TABLE_ELEMENTS {
-        let problem = format!("the component starts with a table of {elements} elements, at most {MAX_TABLE_ELEMENTS} are allowed");
-        return Err(LoadError::new(
-            FaultClass::InitLimit,
-            problem,
-            "leave out what fills the table: it has that many functions called indirectly",
-        ));
-    }
-    Ok(())
 }
 
 fn link(machine: &Machine, component: &Component) -> Result<Linker<State>, LoadError> {

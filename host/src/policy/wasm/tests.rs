@@ -75,7 +75,7 @@ fn loader() -> Loader {
 }
 
 fn instance(component: &[u8], config: &str) -> Result<Box<dyn Policy<Flush>>, Fault> {
-    let plugin = loader().load(component).expect("it is well behaved while it is loaded");
+    let plugin = loader().load(component, None).expect("it is well behaved while it is loaded");
     plugin.flush(&InitRequest { topic: "t", config, context: &Context::default() })
 }
 
@@ -120,6 +120,32 @@ fn every_way_to_fail_in_a_call_has_its_class() {
         let fault = fault_of(hostile);
         assert_eq!(fault.class, class, "{hostile}: {fault}");
     }
+}
+
+#[test]
+fn a_loop_ends_within_its_deadline_and_a_tick() {
+    let machine = engine::Machine::start(&PolicySettings { decision_deadline_ms: 30, ..settings() }).expect("the engine starts");
+    let plugin = LoadedPlugin::load(machine.clone(), &flush_component(INIT_OK, "(loop (br 0))"), None).expect("it is harmless at first");
+    let ticks = || {
+        let mut policy = plugin.flush(&InitRequest { topic: "t", config: "{}", context: &Context::default() }).expect("init is harmless");
+        let before = machine.clock.ticks();
+        let fault = policy.decide(&FlushView { buffered_bytes: TRIGGER, ..FlushView::default() }).expect_err("it loops");
+        assert_eq!(fault.class, FaultClass::Timeout);
+        machine.clock.ticks() - before
+    };
+    // The clock may go on between the interruption and the look at it, never the other way round: the best of a few is exact.
+    let spent: Vec<u64> = (0..20).map(|_| ticks()).collect();
+    assert!(spent.iter().all(|ticks| *ticks >= 30) && spent.iter().any(|ticks| *ticks <= 31), "{spent:?}");
+}
+
+#[test]
+fn longer_ticks_make_no_shorter_deadlines() {
+    let ticks = |tick_ms| {
+        let settings = PolicySettings { tick_ms, decision_deadline_ms: 5, init_deadline_ms: 250, ..PolicySettings::default() };
+        let machine = engine::Machine::start(&settings).expect("the engine starts");
+        (machine.decision_ticks(), machine.init_ticks())
+    };
+    assert_eq!((ticks(1), ticks(2), ticks(10)), ((5, 250), (3, 125), (1, 25)));
 }
 
 #[test]
@@ -237,8 +263,8 @@ fn another_contract_is_told_from_none_and_from_a_missing_export() {
 #[test]
 fn the_same_bytes_are_loaded_once() {
     let (loader, component) = (loader(), flush_component(INIT_OK, ""));
-    let first = loader.load(&component).expect("it is harmless");
-    assert!(Arc::ptr_eq(&first, &loader.load(&component).expect("it is harmless")));
+    let first = loader.load(&component, None).expect("it is harmless");
+    assert!(Arc::ptr_eq(&first, &loader.load(&component, None).expect("it is harmless")));
 }
 
 #[test]
@@ -267,7 +293,7 @@ fn the_calls_of_one_seal_share_one_deadline() {
         (i64.store (i32.const 256) (i64.const 8192)) (i64.store (i32.const 264) (i64.const -1))
         (i64.store (i32.const 272) (i64.const -1)) (i32.const 256)))";
     let component = component_of(&format!("{before_decide}{slow}"), "index-policy");
-    let plugin = loader().load(&component).expect("it is slow, and legal");
+    let plugin = loader().load(&component, None).expect("it is slow, and legal");
     let mut policy = plugin.index(&InitRequest { topic: "t", config: "{}", context: &Context::default() }).expect("init is harmless");
     policy.begin_seal();
     let mut slices = 0;
@@ -297,7 +323,7 @@ proptest! {
         let at = at.index(flipped.len());
         flipped[at] ^= 1 << bit;
         // Reading an outline is what meets foreign bytes; compiling each would take minutes.
-        let _ = bytes_kind::require_component(&flipped, 1 << 20).and_then(|()| outline::Outline::read(&flipped));
-        let _ = bytes_kind::require_component(&bytes, 1 << 20).and_then(|()| outline::Outline::read(&bytes));
+        let _ = bytes_kind::require_component(&flipped, 1 << 20).and_then(|()| outline::Outline::read(&flipped, 1 << 20));
+        let _ = bytes_kind::require_component(&bytes, 1 << 20).and_then(|()| outline::Outline::read(&bytes, 1 << 20));
     }
 }

@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::stable;
 use crate::config::{BindingRule, PolicySettings, Settings};
 use crate::metrics::Metrics;
 use crate::policy::{ActiveBinding, Context, PolicyHost, PolicySource};
@@ -44,11 +45,7 @@ async fn load_one(
     limits: &PolicySettings,
     policies: &PolicyHost,
 ) -> Result<Arc<dyn PolicySource>, String> {
-    let size = tokio::fs::metadata(path).await.map_err(|e| format!("{}: {e}", path.display()))?.len();
-    if size > limits.component_bytes {
-        return Err(format!("{} has {size} bytes, policy.component_bytes allows {}", path.display(), limits.component_bytes));
-    }
-    let bytes = tokio::fs::read(path).await.map_err(|e| format!("{}: {e}", path.display()))?;
+    let bytes = stable::read(path, limits.component_bytes).await?;
     let plugin = policies.check_and_load(bytes.into()).await.map_err(|e| e.to_string())?;
     if plugin.kinds().contains(&rule.kind) { Ok(plugin) } else { Err(format!("{} decides no {}", plugin.name(), rule.kind)) }
 }
