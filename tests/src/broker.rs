@@ -44,19 +44,27 @@ impl Cluster {
     pub fn local() -> Result<Self> {
         let directory = tempfile::tempdir()?;
         let path = directory.path().join("objects");
-        Self::with_store(directory, StoreSettings::Local { path })
+        Self::with_store(directory, StoreSettings::Local { path }, |_| {})
+    }
+
+    /// On a local directory, with other settings.
+    pub fn local_with(change: impl FnOnce(&mut Settings)) -> Result<Self> {
+        let directory = tempfile::tempdir()?;
+        let path = directory.path().join("objects");
+        Self::with_store(directory, StoreSettings::Local { path }, change)
     }
 
     /// On another store.
     pub fn on(store: StoreSettings) -> Result<Self> {
-        Self::with_store(tempfile::tempdir()?, store)
+        Self::with_store(tempfile::tempdir()?, store, |_| {})
     }
 
-    fn with_store(directory: TempDir, store: StoreSettings) -> Result<Self> {
+    fn with_store(directory: TempDir, store: StoreSettings, change: impl FnOnce(&mut Settings)) -> Result<Self> {
         let mut settings = Settings { store, ..Settings::default() };
         settings.topic_defaults.max_age_ms = 100;
         settings.admin.listen = ([127, 0, 0, 1], 0).into();
         settings.policy.compile_cache = Some(directory.path().join("compiled"));
+        change(&mut settings);
         let text = toml::to_string(&settings)? + "\n[[broker.listener]]\nlisten = \"127.0.0.1:0\"\n";
         std::fs::write(directory.path().join("tidegate.toml"), text)?;
         Ok(Self { directory })
@@ -144,10 +152,16 @@ impl BrokerProcess {
         self.end_by("-KILL").await
     }
 
-    async fn end_by(mut self, signal: &str) -> Result<ExitStatus> {
+    /// Sends a signal, such as `-STOP`.
+    pub async fn signal(&self, signal: &str) -> Result<()> {
         let pid = self.child.id().context("the broker has ended by itself")?;
         let sent = Command::new("kill").args([signal, &pid.to_string()]).status().await?;
         ensure!(sent.success(), "kill {signal} {pid} failed");
+        Ok(())
+    }
+
+    async fn end_by(mut self, signal: &str) -> Result<ExitStatus> {
+        self.signal(signal).await?;
         Ok(timeout(PATIENCE, self.child.wait()).await.context("the broker does not end")??)
     }
 }

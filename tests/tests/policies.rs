@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use tidegate::config::PolicySettings;
 use tidegate::policy::wasm::LoadedPlugin;
-use tidegate::policy::{
-    ActiveBinding, Context, Fault, FaultClass, FlushDecision, FlushView, InitRequest, Kind, Policies, PolicyFault, PolicyHost, PolicySource,
-};
+use tidegate::policy::{ActiveBinding, Context, FlushDecision, FlushView, Kind, Policies, PolicyFault, PolicyHost, PolicySource};
 
 fn component(name: &str) -> bytes::Bytes {
     let directory = std::env::var_os("TIDEGATE_PLUGINS").map(PathBuf::from);
@@ -69,36 +67,4 @@ fn a_bound_component_decides_for_its_topic() {
     host.set_bindings(vec![binding]).expect("the binding is right");
     let decided = host.flush("logs-a", &Context::default()).decide(&FlushView::default());
     assert!(matches!(decided, FlushDecision::Wait(bounds) if bounds.bytes == 12_345), "{decided:?}");
-}
-
-/// The fault of the evil guest in a mode, on a worker of a runtime, as a lane asks.
-fn fault_of(plugin: &Arc<LoadedPlugin>, mode: &str) -> Fault {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().expect("a runtime");
-    let config = format!(r#"{{"mode": "{mode}"}}"#);
-    let plugin = plugin.clone();
-    let asked = runtime.spawn(async move {
-        let request = InitRequest { topic: "t", config: &config, context: &Context::default() };
-        let mut policy = plugin.flush(&request).expect("it initialises");
-        policy.decide(&FlushView::default()).expect("it is well behaved at first");
-        policy.decide(&FlushView { buffered_bytes: 666, ..FlushView::default() }).expect_err("then it is not")
-    });
-    runtime.block_on(asked).expect("the task survives")
-}
-
-#[test]
-fn a_std_guest_that_misbehaves_on_a_worker_is_a_fault_of_its_class() {
-    let plugin = load("evil-guest");
-    let cases = [
-        ("loop", FaultClass::Timeout),
-        ("panic", FaultClass::Panic),
-        ("recurse", FaultClass::Stack),
-        ("grow", FaultClass::Oom),
-        ("chatter", FaultClass::Timeout),
-    ];
-    for (mode, class) in cases {
-        let fault = fault_of(&plugin, mode);
-        assert_eq!(fault.class, class, "{mode}: {fault}");
-        assert!(fault.message.len() < 1_024 && !fault.message.contains(char::is_control), "{mode}: {fault}");
-    }
-    assert!(fault_of(&plugin, "panic").message.contains(r"evil\n\u{1b}[2Jboom"));
 }

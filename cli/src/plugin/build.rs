@@ -1,4 +1,6 @@
 //! Builds policy crates into components: cargo makes a core module, which is then wrapped. No other tool is needed.
+//!
+//! With WASI cargo's own linker makes the component, and it imports the interfaces of a standard library, which a host serves inertly.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,7 +10,23 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use wit_component::ComponentEncoder;
 
-const TARGET: &str = "wasm32-unknown-unknown";
+/// What is compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// Imports nothing but the contract's log.
+    Plain,
+    /// For crates whose dependencies insist on WASI.
+    Wasi,
+}
+
+impl Target {
+    fn triple(self) -> &'static str {
+        match self {
+            Target::Plain => "wasm32-unknown-unknown",
+            Target::Wasi => "wasm32-wasip2",
+        }
+    }
+}
 
 /// Small code: it is compiled at load and sent over the network. A crate's own profile of this name is not needed.
 const PROFILE: [&str; 6] = [
@@ -44,16 +62,19 @@ struct Artifact {
 }
 
 /// Builds each crate into `out`, or else into `plugins` in cargo's target directory.
-pub(crate) fn build(crates: &[PathBuf], out: Option<&Path>) -> Result<Vec<Built>> {
-    crates.iter().map(|directory| build_one(directory, out)).collect()
+pub(crate) fn build(crates: &[PathBuf], target: Target, out: Option<&Path>) -> Result<Vec<Built>> {
+    crates.iter().map(|directory| build_one(directory, target, out)).collect()
 }
 
-fn build_one(directory: &Path, out: Option<&Path>) -> Result<Built> {
+fn build_one(directory: &Path, target: Target, out: Option<&Path>) -> Result<Built> {
     let manifest = directory.join("Cargo.toml");
     let manifest = manifest.canonicalize().with_context(|| format!("{} is no crate: it has no Cargo.toml", directory.display()))?;
-    let module = compile(&manifest)?;
-    let core = std::fs::read(&module).with_context(|| format!("cannot read {}", module.display()))?;
-    let component = encode(&core).with_context(|| format!("cannot make a component of {}", directory.display()))?;
+    let module = compile(&manifest, target)?;
+    let built = std::fs::read(&module).with_context(|| format!("cannot read {}", module.display()))?;
+    let component = match target {
+        Target::Plain => encode(&built).with_context(|| format!("cannot make a component of {}", directory.display()))?,
+        Target::Wasi => built,
+    };
     let out = match out {
         Some(out) => out.to_owned(),
         None => module.ancestors().nth(3).context("cargo's target directory has an unknown layout; give --out")?.join("plugins"),
@@ -71,14 +92,15 @@ fn encode(core: &[u8]) -> Result<Vec<u8>> {
     ComponentEncoder::default().validate(true).module(core)?.encode()
 }
 
-fn compile(manifest: &Path) -> Result<PathBuf> {
+fn compile(manifest: &Path, target: Target) -> Result<PathBuf> {
+    let triple = target.triple();
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.args(["build", "--lib", "--profile", "plugin", "--target", TARGET, "--message-format", "json-render-diagnostics"]);
+    command.args(["build", "--lib", "--profile", "plugin", "--target", triple, "--message-format", "json-render-diagnostics"]);
     command.args(PROFILE.iter().flat_map(|setting| ["--config", setting])).arg("--manifest-path").arg(manifest);
     let output = command.stderr(Stdio::inherit()).output().context("cannot run cargo; is it installed?")?;
     if !output.status.success() {
-        bail!("cargo could not build {}; if the target is missing: rustup target add {TARGET}", manifest.display());
+        bail!("cargo could not build {}; if the target is missing: rustup target add {triple}", manifest.display());
     }
     let artifacts = output.stdout.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Artifact>(line).ok());
     let ours = |artifact: &Artifact| artifact.reason == "compiler-artifact" && artifact.manifest_path.as_deref() == Some(manifest);

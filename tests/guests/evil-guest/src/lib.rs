@@ -1,93 +1,134 @@
-//! Misbehaves as its config says, once the buffer holds 666 bytes: what a compiled Rust guest does to a host, with a standard library under it.
-
-use std::hint::black_box;
+//! Misbehaves as its config says: what a compiled Rust guest does to a host, with a standard library under it. Without a config it is good.
+//!
+//! `mode` says how, `at` when, `partitions` for which topics.
 
 use serde::Deserialize;
-use tidegate_guest::{Context, Flush, FlushBounds, FlushDecision, FlushView, Policy};
+use tidegate_guest::{
+    Context, Flush, FlushBounds, FlushDecision, FlushView, Index, IndexSpacing, IndexView, Policy, ReadAhead, ReadAheadDecision,
+    ReadAheadView, UNBOUNDED,
+};
 
-/// How it misbehaves.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+mod misdeed;
+
+use misdeed::Mode;
+
+/// When it misbehaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Mode {
-    /// Not at all.
+pub enum At {
+    /// Where a view shows 666 buffered bytes, bytes of a slice, or bytes read.
     #[default]
-    Good,
-    /// Never returns.
-    Loop,
-    /// Panics with half a MiB of message, full of newlines and escape codes.
-    Panic,
-    /// Recurses for ever.
-    Recurse,
-    /// Allocates for ever.
-    Grow,
-    /// Logs for ever.
-    Chatter,
-    /// Ends the process.
-    Exit,
-    /// Reads the clock.
-    Clock,
+    Trigger,
+    /// At each view that shows records: not at the empty ones that a host tries out.
+    Data,
+    /// At this call, the first is 1.
+    Call(u64),
+    /// From this call on: after a host has tried it out.
+    From(u64),
+    /// In `init`.
+    Init,
 }
 
 /// The config.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How it misbehaves.
+    /// How.
     pub mode: Mode,
+    /// When.
+    pub at: At,
+    /// Only for topics of so many partitions; 0: for all.
+    pub partitions: u32,
+    /// What each field of an answer is, in mode `value`.
+    pub value: u64,
+    /// Rounds of a loop that do nothing, in mode `slow`.
+    pub rounds: u64,
 }
 
 /// See the crate.
 #[derive(Debug)]
-pub struct Evil(Mode);
+pub struct Evil {
+    config: Config,
+    calls: u64,
+}
 
 impl Policy for Evil {
     type Config = Config;
 
-    fn new(config: Config, _: &Context) -> Result<Self, String> {
-        Ok(Self(config.mode))
+    fn new(config: Config, context: &Context) -> Result<Self, String> {
+        let spared = config.partitions != 0 && config.partitions != context.topic_partitions;
+        let config = if spared { Config::default() } else { config };
+        if config.at == At::Init {
+            misdeed::commit(&config);
+        }
+        Ok(Self { config, calls: 0 })
+    }
+}
+
+impl Evil {
+    /// Whether the answer is to be an evil one; it may not return at all.
+    fn asked(&mut self, trigger: u64, records: u64) -> bool {
+        self.calls += 1;
+        let due = match self.config.at {
+            At::Trigger => trigger == 666,
+            At::Data => records > 0,
+            At::Call(call) => self.calls == call,
+            At::From(call) => self.calls >= call,
+            At::Init => false,
+        };
+        if due {
+            misdeed::commit(&self.config);
+        }
+        due
     }
 }
 
 impl Flush for Evil {
     fn decide(&mut self, view: &FlushView) -> FlushDecision {
-        if view.buffered_bytes == 666 {
-            misbehave(self.0);
+        let due = self.asked(view.buffered_bytes, view.buffered_records);
+        let value = self.config.value;
+        match self.config.mode {
+            Mode::Now if due => FlushDecision::Now,
+            Mode::Never if due => FlushDecision::Wait(FlushBounds::NONE),
+            Mode::Value if due => FlushDecision::Wait(FlushBounds {
+                bytes: value,
+                records: value,
+                age_us: value,
+                quiet_us: value,
+                uploads_at_most: value.try_into().unwrap_or(u32::MAX),
+            }),
+            _ => FlushDecision::Wait(FlushBounds { bytes: 5_000, ..FlushBounds::NONE }),
         }
-        FlushDecision::Wait(FlushBounds { bytes: 5_000, ..FlushBounds::NONE })
     }
 }
 
-fn misbehave(mode: Mode) {
-    match mode {
-        Mode::Good => {}
-        Mode::Loop => loop {
-            black_box(());
-        },
-        Mode::Panic => panic!("evil\n\x1b[2J{}", "boom\n".repeat(100_000)),
-        Mode::Recurse => drop(black_box(recurse(0))),
-        Mode::Grow => grow(),
-        Mode::Chatter => loop {
-            tidegate_guest::log!(Info, "again");
-        },
-        Mode::Exit => std::process::exit(3),
-        Mode::Clock => drop(black_box(std::time::SystemTime::UNIX_EPOCH.elapsed())),
+impl Index for Evil {
+    fn decide(&mut self, view: &IndexView) -> IndexSpacing {
+        let due = self.asked(view.slice_bytes, view.slice_records);
+        let value = self.config.value;
+        match self.config.mode {
+            Mode::Value if due => IndexSpacing { bytes: value, records: value, time_ms: value },
+            _ => IndexSpacing { bytes: 8_192, records: UNBOUNDED, time_ms: UNBOUNDED },
+        }
     }
 }
 
-#[allow(unconditional_recursion, reason = "that is its point")]
-fn recurse(depth: u64) -> u64 {
-    let frame = black_box([depth; 64]);
-    recurse(frame[7] + 1) + black_box(frame)[9]
-}
-
-fn grow() {
-    let mut all = Vec::new();
-    loop {
-        all.push(black_box(vec![1_u8; 64 << 10]));
+impl ReadAhead for Evil {
+    fn decide(&mut self, view: &ReadAheadView) -> ReadAheadDecision {
+        let due = self.asked(view.run_bytes, view.run_bytes);
+        let value = self.config.value;
+        match self.config.mode {
+            Mode::Value if due => {
+                ReadAheadDecision { bytes: value, slices: value.try_into().unwrap_or(u32::MAX), admit: value.is_multiple_of(2) }
+            }
+            _ => ReadAheadDecision { bytes: 65_536, slices: 0, admit: true },
+        }
     }
 }
 
 tidegate_guest::export! {
     summary: "Misbehaves as its config says",
     flush: Evil,
+    index: Evil,
+    read_ahead: Evil,
 }
