@@ -37,6 +37,9 @@ pub struct PolicySettings {
     pub table_elements: u32,
     /// What a guest may hand over in one call, in bytes.
     pub handover_bytes: u64,
+    /// Instances that the host holds at most, of all policies; where there are so many, the built-in decides. On Linux one takes up to four of the
+    /// process's memory mappings, of which there are 65,530 unless `vm.max_map_count` is raised.
+    pub instances: u32,
     /// An owner that has decided nothing for so long gives its instance back, in milliseconds; its next decision is the built-in's, while
     /// another instance is made.
     pub idle_ms: u64,
@@ -66,6 +69,7 @@ impl Default for PolicySettings {
             custom_bytes: 1 << 20,
             table_elements: 10_000,
             handover_bytes: 64 << 10,
+            instances: 12_000,
             idle_ms: 60_000,
             slow_percent: 50,
             fault_log_interval_ms: 10_000,
@@ -107,6 +111,7 @@ impl PolicySettings {
         bounds.range("policy.custom_bytes", self.custom_bytes, 0..=256 << 20);
         bounds.range("policy.table_elements", self.table_elements, 1..=10_000_000);
         bounds.range("policy.handover_bytes", self.handover_bytes, 4 << 10..=64 << 20);
+        bounds.range("policy.instances", self.instances, 0..=10_000_000);
         bounds.range("policy.idle_ms", self.idle_ms, 10..=24 * MAX_WAIT_MS);
         bounds.range("policy.slow_percent", self.slow_percent, 1..=100);
         bounds.range("policy.fault_log_interval_ms", self.fault_log_interval_ms, 0..=MAX_WAIT_MS);

@@ -45,8 +45,8 @@ pub(crate) struct Live<K> {
 }
 
 impl<K: PolicyKind> Live<K> {
-    pub(crate) fn new(policy: Box<dyn Policy<K>>, site: Arc<Site>) -> Self {
-        Self { policy, counted: Counted::new(site) }
+    pub(crate) fn new(policy: Box<dyn Policy<K>>, counted: Counted) -> Self {
+        Self { policy, counted }
     }
 
     fn site(&self) -> &Arc<Site> {

@@ -36,6 +36,8 @@ pub(crate) struct Surroundings {
     pub(crate) settings: PolicySettings,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) sink: FaultSink,
+    /// Instances held or being made, of all sites.
+    pub(crate) held: AtomicU64,
 }
 
 /// See the module.
@@ -242,23 +244,27 @@ impl Site {
     }
 }
 
-/// An instance at a site, counted for as long as it lives.
+/// An instance at a site, counted from before it is made and for as long as it lives.
 pub(crate) struct Counted(Arc<Site>);
 
 impl Counted {
-    pub(crate) fn new(site: Arc<Site>) -> Self {
+    /// `None`: the host holds as many as it may (`policy.instances`).
+    pub(crate) fn admit(site: Arc<Site>) -> Option<Self> {
+        let (held, most) = (&site.around.held, u64::from(site.around.settings.instances));
+        held.fetch_update(Relaxed, Relaxed, |held| (held < most).then_some(held + 1)).ok()?;
         site.instances.fetch_add(1, Relaxed);
         site.counters.instances.inc();
-        Self(site)
+        Some(Self(site))
     }
 
-    pub(super) fn site(&self) -> &Arc<Site> {
+    pub(crate) fn site(&self) -> &Arc<Site> {
         &self.0
     }
 }
 
 impl Drop for Counted {
     fn drop(&mut self) {
+        self.0.around.held.fetch_sub(1, Relaxed);
         self.0.instances.fetch_sub(1, Relaxed);
         self.0.counters.instances.dec();
     }

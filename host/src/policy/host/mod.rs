@@ -22,7 +22,7 @@ pub use binding::ActiveBinding;
 use binding::Table;
 pub use status::{BindingStatus, TopicStatus};
 
-use super::guard::{Built, FaultClass, FaultSink, Guarded, Live, Site, Surroundings};
+use super::guard::{Built, Counted, FaultClass, FaultSink, Guarded, Live, Site, Surroundings};
 use super::kinds::{Flush, Index, InitRequest, PolicyKind, ReadAhead};
 use super::types::Context;
 use super::wasm::{LoadError, LoadedPlugin, Loader};
@@ -72,7 +72,7 @@ impl PolicyHost {
             generation: AtomicU64::new(0),
             builder: Worker::new("policy-instances", BUILD_QUEUE),
             inline,
-            around: Arc::new(Surroundings { settings: settings.clone(), metrics, sink }),
+            around: Arc::new(Surroundings { settings: settings.clone(), metrics, sink, held: AtomicU64::new(0) }),
         };
         let compiler = Worker::new("policy-compiler", COMPILE_QUEUE);
         Self { registry: Arc::new(registry), loader: Arc::new(Loader::new(settings)), compiler: Arc::new(compiler) }
@@ -137,13 +137,15 @@ impl Registry {
         (table.generation, entry.and_then(|entry| entry.site(topic, &self.around)))
     }
 
-    /// Starts to make an instance; `None` if the queue is full.
+    /// Starts to make an instance; `None` if the queue is full or the host holds as many as it may: the owner asks again at its next call.
     pub(crate) fn build<K: PolicyKind>(&self, site: Arc<Site>, context: Context) -> Option<oneshot::Receiver<Built<K>>> {
         let (done, built) = oneshot::channel();
+        let counted = Counted::admit(site)?;
         let make = move || {
+            let site = counted.site();
             let request = InitRequest { topic: &site.topic, config: &site.bound.config, context: &context };
             let built = K::build(site.bound.source.as_ref(), &request);
-            drop(done.send(built.map(|policy| Live::new(policy, site))));
+            drop(done.send(built.map(|policy| Live::new(policy, counted))));
         };
         if self.inline {
             make();

@@ -227,3 +227,16 @@ fn instances_are_made_in_the_background() {
         decided = bytes(&mut policy);
     }
 }
+
+#[test]
+fn beyond_the_instances_that_a_host_may_hold_the_built_in_decides() {
+    let settings = PolicySettings { instances: 2, ..PolicySettings::default() };
+    let host = PolicyHost::inline(settings, Arc::default(), Arc::new(|_: &PolicyFault| {}));
+    host.set_bindings(vec![bind("t", Scripted::new(10_000))]).unwrap();
+    let mut owners: Vec<_> = (0..3).map(|_| host.flush("t", &Context::default())).collect();
+    assert_eq!(owners.iter_mut().map(bytes).collect::<Vec<_>>(), [10_000, 10_000, BUILT_IN]);
+    let total = host.status()[0].total.clone();
+    assert_eq!((total.instances, total.faults, total.fallbacks), (2, 0, 1));
+    owners.remove(0);
+    assert_eq!(owners.iter_mut().map(bytes).collect::<Vec<_>>(), [10_000, 10_000], "what was given back is there for others");
+}
