@@ -1,6 +1,6 @@
 //! What every [`MetadataStore`] must do, as one suite. Each check panics with what it expected and what it found.
 //!
-//! Run it from a test against an empty store; it leaves topics and bindings behind.
+//! Run it from a test against an empty store; it leaves topics, bindings and offsets behind.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,11 +8,12 @@ use std::sync::Arc;
 use futures::future::join_all;
 use uuid::Uuid;
 
-use super::{Binding, BindingSet, MetadataStore, TopicRecord, Versioned};
+use super::{Binding, BindingSet, MetadataStore, OffsetShard, TopicRecord, Versioned};
 use crate::error::{ErrorKind, Result};
 use crate::policy::Kind;
 use crate::types::{TopicId, TopicName};
 
+mod offsets;
 mod producer_ids;
 
 const RACERS: u128 = 4;
@@ -27,6 +28,8 @@ pub async fn conformance(metadata: Arc<dyn MetadataStore>) {
     one_of_many_creators_wins(&metadata).await;
     bindings_change_one_after_the_other(&metadata).await;
     producer_ids::no_id_is_given_twice(&metadata).await;
+    offsets::offsets_change_one_after_the_other(&metadata).await;
+    offsets::shards_of_offsets_are_apart(&*metadata).await;
 }
 
 fn name(name: &str) -> TopicName {
@@ -69,6 +72,9 @@ async fn an_empty_store_is_empty(metadata: &dyn MetadataStore) {
     assert_kind(metadata.delete_topic(&name("missing"), id(1)).await, ErrorKind::NotFound, "delete of a missing topic");
     let bindings = metadata.bindings().await.expect("bindings of an empty store");
     assert_eq!(bindings, Versioned { value: BindingSet::default(), version: None }, "bindings of an empty store");
+    let shard = metadata.offset_shard(0).await.expect("offsets of an empty store");
+    assert_eq!(shard, Versioned { value: OffsetShard::default(), version: None }, "offsets of an empty store");
+    assert_eq!(metadata.offset_shards().await.expect("shards of an empty store"), [], "shards of an empty store");
 }
 
 async fn a_name_belongs_to_one_topic(metadata: &dyn MetadataStore) {

@@ -68,8 +68,9 @@ where
     }
 }
 
-/// Writes under a precondition; `false` if another write came first. An unknown outcome is resolved by reading back.
-pub(super) async fn write<T>(store: &dyn ObjectStore, key: &str, document: &Document<T>, mode: PutMode) -> Result<bool>
+/// Writes under a precondition and gives the new version; `None` if another write came first. An unknown outcome is
+/// resolved by reading back.
+pub(super) async fn write<T>(store: &dyn ObjectStore, key: &str, document: &Document<T>, mode: PutMode) -> Result<Option<Version>>
 where
     T: Serialize + DeserializeOwned,
 {
@@ -77,15 +78,15 @@ where
     let mut last: Option<StoreError> = None;
     for _ in 0..TRIES {
         let error = match store.put(key, body.clone(), mode.clone()).await {
-            Ok(_) => return Ok(true),
+            Ok(version) => return Ok(Some(version)),
             Err(error) => error,
         };
         if !matches!(error.kind, StoreErrorKind::AlreadyExists | StoreErrorKind::VersionMismatch | StoreErrorKind::OutcomeUnknown) {
             return Err(error.into());
         }
         let found = read::<T>(store, key).await?;
-        if found.as_ref().is_some_and(|(found, _)| found.nonce == document.nonce) {
-            return Ok(true);
+        if let Some((_, version)) = found.as_ref().filter(|(found, _)| found.nonce == document.nonce) {
+            return Ok(Some(version.clone()));
         }
         let unchanged = match (&mode, &found) {
             (PutMode::Create, None) => true,
@@ -93,7 +94,7 @@ where
             _ => false,
         };
         if !unchanged {
-            return Ok(false);
+            return Ok(None);
         }
         last = Some(error);
     }

@@ -1,4 +1,4 @@
-//! The metadata store: topics with their ids, policy bindings, and the numbers of producers.
+//! The metadata store: topics with their ids, policy bindings, the offsets of consumer groups, and the numbers of producers.
 //!
 //! What lanes need to be correct (epochs, fences, offsets) lives in the lanes' own manifests; metadata says
 //! what exists. Everything hangs on the topic id: a topic deleted and created again is another topic.
@@ -20,10 +20,12 @@ pub mod conformance;
 mod document;
 mod history;
 mod object;
+mod offsets;
 mod producer_ids;
 
 pub use history::{Action, Change, MAX_ATTEMPTS, MAX_CHANGES, Place, Placed};
 pub use object::ObjectMetadata;
+pub use offsets::{CommittedOffset, GroupOffsets, OFFSET_SHARDS, OffsetShard, offset_shard_of};
 
 /// A topic as stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -89,7 +91,7 @@ pub struct Versioned<T> {
     pub version: Option<Version>,
 }
 
-/// Where topics and bindings live.
+/// Where topics, bindings and group offsets live.
 #[async_trait]
 pub trait MetadataStore: Send + Sync + fmt::Debug + 'static {
     /// Adds a topic; [`AlreadyExists`](crate::ErrorKind::AlreadyExists) if the name is taken, unless by this very id.
@@ -112,6 +114,16 @@ pub trait MetadataStore: Send + Sync + fmt::Debug + 'static {
 
     /// Replaces the bindings on the version that was read; [`AlreadyExists`](crate::ErrorKind::AlreadyExists) if another change came first.
     async fn put_bindings(&self, bindings: Versioned<BindingSet>) -> Result<()>;
+
+    /// The shards of group offsets that are stored, in order, and their state where a listing tells it.
+    async fn offset_shards(&self) -> Result<Vec<(u32, Option<Version>)>>;
+
+    /// A shard of group offsets, below [`OFFSET_SHARDS`]; an empty one if it was never stored.
+    async fn offset_shard(&self, shard: u32) -> Result<Versioned<OffsetShard>>;
+
+    /// Replaces a shard on the version that was read or put, durably, and gives the new one;
+    /// [`AlreadyExists`](crate::ErrorKind::AlreadyExists) if another change came first.
+    async fn put_offset_shard(&self, shard: u32, offsets: Versioned<OffsetShard>) -> Result<Version>;
 
     /// So many producer ids, at least 1, that nobody was given before and nobody will be given again. A failure may cost ids, never give one twice.
     async fn producer_ids(&self, count: u32) -> Result<Range<i64>>;

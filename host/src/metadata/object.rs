@@ -1,7 +1,8 @@
 //! Metadata in the object store itself: no other service is needed.
 //!
-//! One object for each topic name, `meta/topics/{name}`, one for all bindings, `meta/bindings`, and one that counts producer ids. Every write is
-//! create-only or on the version that was read.
+//! One object for each topic name, `meta/topics/{name}`, one for all bindings, `meta/bindings`, one for each shard of group
+//! offsets, `meta/groups/{number, 2 digits}`, and one that counts producer ids. Every write is create-only or on the
+//! version that was read.
 //!
 //! A deleted topic leaves a tombstone under its name, for ever. An unconditional delete could hit a topic that was
 //! created again in between, and a create whose reply was lost could arrive after it and bring the topic back.
@@ -16,7 +17,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use parking_lot::Mutex;
 
 use super::document::{Document, read, write};
-use super::{BindingSet, MetadataStore, TopicRecord, Versioned, producer_ids};
+use super::{BindingSet, MetadataStore, OFFSET_SHARDS, OffsetShard, TopicRecord, Versioned, producer_ids};
 use crate::env::Env;
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{ObjectMeta, ObjectStore, PutMode, Version};
@@ -24,12 +25,13 @@ use crate::types::{TopicId, TopicName};
 
 const TOPICS: &str = "meta/topics/";
 const BINDINGS: &str = "meta/bindings";
+const GROUPS: &str = "meta/groups/";
 /// Topic records read at a time.
 const READS: usize = 16;
 /// Rounds against others that change the same name.
 const ROUNDS: u32 = 8;
 
-/// Topics and bindings in an object store.
+/// Topics, bindings and group offsets in an object store.
 pub struct ObjectMetadata {
     store: Arc<dyn ObjectStore>,
     env: Env,
@@ -53,6 +55,13 @@ fn key(name: &TopicName) -> String {
     format!("{TOPICS}{name}")
 }
 
+fn shard_key(shard: u32) -> Result<String> {
+    if shard >= OFFSET_SHARDS {
+        return Err(Error::new(ErrorKind::InvalidInput, format!("shard {shard} of group offsets, expected less than {OFFSET_SHARDS}")));
+    }
+    Ok(format!("{GROUPS}{shard:02}"))
+}
+
 impl ObjectMetadata {
     /// Metadata in this store.
     pub fn new(store: Arc<dyn ObjectStore>, env: Env) -> Self {
@@ -71,7 +80,7 @@ impl ObjectMetadata {
     }
 
     async fn write_topic(&self, key: &str, topic: Option<TopicRecord>, mode: PutMode) -> Result<bool> {
-        write(&*self.store, key, &Document::new(self.env.nonce(), topic), mode).await
+        Ok(write(&*self.store, key, &Document::new(self.env.nonce(), topic), mode).await?.is_some())
     }
 
     /// A listed record: from memory if it has not changed. `None`: gone meanwhile.
@@ -167,9 +176,29 @@ impl MetadataStore for ObjectMetadata {
         let mode = bindings.version.map_or(PutMode::Create, PutMode::Replace);
         let document = Document::new(self.env.nonce(), Some(bindings.value));
         match write(&*self.store, BINDINGS, &document, mode).await? {
-            true => Ok(()),
-            false => Err(changed("the set of bindings")),
+            Some(_) => Ok(()),
+            None => Err(changed("the set of bindings")),
         }
+    }
+
+    async fn offset_shards(&self) -> Result<Vec<(u32, Option<Version>)>> {
+        let listed = self.store.list(GROUPS, None, usize::MAX).await?;
+        let number = |key: &str| key.strip_prefix(GROUPS)?.parse().ok().filter(|shard| *shard < OFFSET_SHARDS);
+        Ok(listed.into_iter().filter_map(|meta| Some((number(&meta.key)?, meta.version))).collect())
+    }
+
+    async fn offset_shard(&self, shard: u32) -> Result<Versioned<OffsetShard>> {
+        Ok(match read::<OffsetShard>(&*self.store, &shard_key(shard)?).await? {
+            None => Versioned { value: OffsetShard::default(), version: None },
+            Some((document, version)) => Versioned { value: document.value.unwrap_or_default(), version: Some(version) },
+        })
+    }
+
+    async fn put_offset_shard(&self, shard: u32, offsets: Versioned<OffsetShard>) -> Result<Version> {
+        let mode = offsets.version.map_or(PutMode::Create, PutMode::Replace);
+        let document = Document::new(self.env.nonce(), Some(offsets.value));
+        let written = write(&*self.store, &shard_key(shard)?, &document, mode).await?;
+        written.ok_or_else(|| changed(&format!("shard {shard} of group offsets")))
     }
 
     async fn producer_ids(&self, count: u32) -> Result<Range<i64>> {

@@ -31,7 +31,7 @@ pub(super) async fn take(store: &dyn ObjectStore, env: &Env, count: u32) -> Resu
             Some((document, version)) => (stored(document)?, PutMode::Replace(version)),
         };
         let end = next.checked_add(count.into()).ok_or_else(|| Error::new(ErrorKind::Unsupported, "all producer ids are given away"))?;
-        if write(store, KEY, &Document::new(env.nonce(), Some(Count { next: end })), mode).await? {
+        if write(store, KEY, &Document::new(env.nonce(), Some(Count { next: end })), mode).await?.is_some() {
             return Ok(next..end);
         }
     }

@@ -4,6 +4,7 @@
 use prometheus_client::registry::Registry;
 
 pub mod cache;
+mod group;
 mod lane;
 mod policy;
 mod recent;
@@ -11,6 +12,7 @@ mod runtime;
 mod store;
 
 pub use cache::CacheMetrics;
+pub use group::GroupMetrics;
 pub use lane::LaneMetrics;
 pub use policy::{PolicyCounters, PolicyMetrics};
 pub use recent::{Recent, StoreStats};
@@ -31,6 +33,8 @@ pub struct Metrics {
     pub policy: PolicyMetrics,
     /// Topics, lanes, upkeep.
     pub runtime: RuntimeMetrics,
+    /// Consumer groups.
+    pub group: GroupMetrics,
 }
 
 impl Default for Metrics {
@@ -42,6 +46,7 @@ impl Default for Metrics {
             cache: CacheMetrics::register(registry.sub_registry_with_prefix("cache")),
             policy: PolicyMetrics::register(registry.sub_registry_with_prefix("policy")),
             runtime: RuntimeMetrics::register(registry.sub_registry_with_prefix("runtime")),
+            group: GroupMetrics::register(registry.sub_registry_with_prefix("group")),
             registry,
         }
     }

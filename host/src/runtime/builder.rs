@@ -9,6 +9,7 @@ use super::Storage;
 use super::bindings::Bindings;
 use super::deletion::Deletions;
 use super::gate::Gate;
+use super::group_offsets::AllGroupOffsets;
 use super::host::Host;
 use super::lanes::Lanes;
 use super::producer_ids::ProducerIds;
@@ -122,8 +123,10 @@ async fn assemble(settings: Arc<Settings>, shared: Shared, metadata: SharedMetad
     bindings.refresh().await?;
     let deletions = Deletions::new(shared.clone(), metadata.clone(), tasks.clone());
     let producer_ids = ProducerIds::new(metadata.clone());
+    let group_offsets = AllGroupOffsets::new(metadata.clone(), &shared, tasks.clone());
     let _stop = StopOnDrop(tasks.clone());
-    Ok(Arc::new(Host { settings, shared, metadata, gate, lanes, topics, bindings, deletions, producer_ids, tasks, _stop }))
+    let host = Host { settings, shared, metadata, gate, lanes, topics, bindings, deletions, producer_ids, group_offsets, tasks, _stop };
+    Ok(Arc::new(host))
 }
 
 /// Faults of policies become events. Called where a lane decides: sending does not block.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::bindings::Bindings;
 use super::deletion::Deletions;
 use super::gate::Gate;
+use super::group_offsets::AllGroupOffsets;
 use super::lanes::Lanes;
 use super::producer_ids::ProducerIds;
 use super::tasks::{StopOnDrop, Tasks};
@@ -27,6 +28,7 @@ pub(super) struct Host {
     pub(super) bindings: Bindings,
     pub(super) deletions: Arc<Deletions>,
     pub(super) producer_ids: ProducerIds,
+    pub(super) group_offsets: AllGroupOffsets,
     pub(super) tasks: Tasks,
     /// The last handle ends the tasks: they must not outlive what they serve.
     pub(super) _stop: StopOnDrop,

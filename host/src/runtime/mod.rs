@@ -6,10 +6,11 @@
 //! host       what the clones share                lanes      opening, once at a time; backoff
 //! fetch      many partitions, one wait            bindings   policies bound to topics
 //! offsets    places in a partition                upkeep     what is done again and again
-//! producer_ids   numbers of idempotent producers
+//! producer_ids   numbers of idempotent producers   group_offsets   what consumer groups committed
 //! drain      the end; gate, tasks
 //! ```
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,13 +18,15 @@ use bytes::BytesMut;
 
 pub use self::api::{Bind, BindingChange, FetchPartition, FetchRequest, OffsetSpec, RollBack, TopicSpec};
 pub use self::builder::Builder;
+pub use self::group_offsets::OffsetCommit;
 use self::host::Host;
 use crate::config::{Settings, TopicSettings};
+use crate::env::Env;
 use crate::error::{Error, ErrorKind, Result};
 pub use crate::log::Event;
 pub use crate::log::lane::{Appended, Committed, KnownProducer, ProducerError};
 pub use crate::log::partition::{Fetched, Offsets};
-use crate::metadata::{BindingSet, Change, TopicRecord};
+use crate::metadata::{BindingSet, Change, GroupOffsets, TopicRecord};
 use crate::metrics::Metrics;
 use crate::policy::{BindingStatus, Kind};
 use crate::record::{RecordError, RecordSet};
@@ -38,6 +41,7 @@ mod deletion;
 mod drain;
 mod fetch;
 mod gate;
+mod group_offsets;
 mod host;
 mod lanes;
 mod offsets;
@@ -175,6 +179,47 @@ impl Storage {
         self.host.lane_of(partition).await?.trim(partition.partition, offset).await
     }
 
+    /// Commits offsets of a consumer group. They are queued before this returns, so commits are made in the order of
+    /// the calls; the future ends once they are durable, and may be dropped. Topics are not looked up.
+    ///
+    /// [`InvalidInput`](ErrorKind::InvalidInput) if the group's shard is full; [`Unavailable`](ErrorKind::Unavailable),
+    /// [`OutcomeUnknown`](ErrorKind::OutcomeUnknown) or [`Closed`](ErrorKind::Closed) where trying again may help.
+    pub fn commit_offsets(&self, commit: OffsetCommit) -> impl Future<Output = Result<()>> + Send + use<> {
+        let queued = self.host.gate.writable().map(|()| self.host.group_offsets.commit(commit));
+        async move { queued?.await }
+    }
+
+    /// What a consumer group has committed; `None` for a group that has nothing.
+    pub async fn group_offsets(&self, group: &str) -> Result<Option<Arc<GroupOffsets>>> {
+        self.host.gate.readable()?;
+        self.host.group_offsets.of_group(group).await
+    }
+
+    /// All consumer groups that have committed something, in no order.
+    pub async fn groups_with_offsets(&self) -> Result<Vec<(String, Arc<GroupOffsets>)>> {
+        self.host.gate.readable()?;
+        self.host.group_offsets.groups().await
+    }
+
+    /// Forgets committed offsets of a group; says whether there were any. Queued before it returns, as commits are.
+    pub fn delete_offsets(&self, group: &str, partitions: Vec<TopicPartition>) -> impl Future<Output = Result<bool>> + Send + use<> {
+        let queued = self.host.gate.writable().map(|()| self.host.group_offsets.delete_offsets(group, partitions));
+        async move { queued?.await }
+    }
+
+    /// Forgets all committed offsets of a group; says whether there were any. Queued before it returns, as commits are.
+    pub fn delete_group_offsets(&self, group: &str) -> impl Future<Output = Result<bool>> + Send + use<> {
+        let queued = self.host.gate.writable().map(|()| self.host.group_offsets.delete_group(group));
+        async move { queued?.await }
+    }
+
+    /// Notes which groups have members now, and forgets the offsets of deleted topics, and those of groups that have
+    /// had no members for `retention_ms`. To be called again and again, with all groups that have members.
+    pub async fn tidy_group_offsets(&self, active: BTreeSet<String>, retention_ms: i64) -> Result<()> {
+        self.host.gate.writable()?;
+        self.host.group_offsets.tidy(&self.host.topics, active, retention_ms).await
+    }
+
     /// Takes the lead of a lane, also one that this host was fenced from. One that it leads, as far as it knows, stays as it is.
     pub async fn take_lead(&self, topic: &TopicName, lane: LaneId) -> Result<Epoch> {
         let known = self.host.topics.existing(topic).await?;
@@ -231,6 +276,11 @@ impl Storage {
     /// Counters and histograms of this host.
     pub fn metrics(&self) -> &Arc<Metrics> {
         &self.host.shared.metrics
+    }
+
+    /// Time and chance of this host.
+    pub fn env(&self) -> &Env {
+        &self.host.shared.env
     }
 
     /// The settings that it was opened with.

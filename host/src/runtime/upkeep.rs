@@ -22,7 +22,7 @@ pub(super) async fn of_lane(lane: Weak<Lane>, shared: Shared) {
     }
 }
 
-/// Topics, bindings and deletions, until the host is dropped.
+/// Topics, bindings, group offsets and deletions, until the host is dropped.
 pub(super) async fn of_metadata(host: Weak<Host>, env: crate::env::Env, interval: Duration) {
     loop {
         tokio::time::sleep(env.jittered(interval.max(Duration::from_millis(1)))).await;
@@ -44,6 +44,7 @@ async fn round(host: &Arc<Host>) {
     let outcomes = [
         ("topics", host.topics.refresh().await),
         ("policy bindings", host.bindings.refresh().await),
+        ("group offsets", host.group_offsets.refresh().await),
         ("deletions", host.deletions.resume(&host.lanes).await),
     ];
     for (what, outcome) in outcomes {

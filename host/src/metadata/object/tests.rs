@@ -54,6 +54,9 @@ async fn lost_replies_to_own_writes_are_seen_through() {
     metadata.update_topic(read.clone()).await.unwrap();
     puts_meet(&memory, vec![Fault::lost_reply()]);
     metadata.put_bindings(Versioned { value: BindingSet::default(), version: None }).await.unwrap();
+    puts_meet(&memory, vec![Fault::lost_reply(), Fault::lost_reply()]);
+    let version = metadata.put_offset_shard(1, Versioned { value: OffsetShard::default(), version: None }).await.unwrap();
+    metadata.put_offset_shard(1, Versioned { value: OffsetShard::default(), version: Some(version) }).await.unwrap();
     puts_meet(&memory, vec![Fault::lost_reply()]);
     metadata.delete_topic(&record.name, record.id).await.unwrap();
     assert_eq!(metadata.topic(&record.name).await.unwrap(), None);
