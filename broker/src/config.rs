@@ -4,6 +4,10 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
+mod groups;
+
+pub use groups::GroupSettings;
+
 /// Everything that the protocol side takes from its settings file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -19,6 +23,8 @@ pub struct BrokerSettings {
     pub listeners: Vec<ListenerSettings>,
     /// Bounds.
     pub limits: Limits,
+    /// Consumer groups.
+    pub groups: GroupSettings,
 }
 
 impl Default for BrokerSettings {
@@ -29,6 +35,7 @@ impl Default for BrokerSettings {
             auto_create_topics: true,
             listeners: vec![ListenerSettings::default()],
             limits: Limits::default(),
+            groups: GroupSettings::default(),
         }
     }
 }
@@ -130,7 +137,7 @@ impl BrokerSettings {
         if self.node_id < 0 {
             return Err(format!("broker.node_id is {}, expected 0 or more", self.node_id));
         }
-        Ok(())
+        self.groups.check()
     }
 }
 
@@ -156,5 +163,12 @@ mod tests {
         let limits = Limits { connection_bytes: 10, request_bytes: 11, ..Limits::default() };
         let problem = BrokerSettings { limits, ..BrokerSettings::default() }.check().unwrap_err();
         assert!(problem.contains("connection_bytes"), "{problem}");
+    }
+
+    #[test]
+    fn times_of_groups_that_contradict_each_other_are_refused() {
+        let groups = GroupSettings { session_timeout_min_ms: 10, session_timeout_max_ms: 9, ..GroupSettings::default() };
+        let problem = BrokerSettings { groups, ..BrokerSettings::default() }.check().unwrap_err();
+        assert!(problem.contains("session_timeout_min_ms"), "{problem}");
     }
 }

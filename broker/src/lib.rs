@@ -1,25 +1,28 @@
 //! The Kafka wire protocol over a Tidegate host.
 //!
-//! This crate holds no state that must survive: topics, offsets and records are the host's. It turns frames
+//! This crate holds no state that must survive: topics, records and committed offsets are the host's. It turns frames
 //! into calls of [`tidegate::Storage`] and answers back, without copying a record on the way in or out.
 //!
 //! ```text
 //! server       listeners, limits, graceful stop
 //! connection   frames in, answers out in the order of their requests; what may wait at once is bounded
 //! api          one file for each API: what a request means
+//! group        consumer groups: a pure state machine, and the locks and timer around it
 //! wire         headers, the shape of requests (checked before they are decoded), encoding of answers
 //! ```
 //!
-//! Not there, and so not listed to clients: consumer groups, transactions and idempotent producers (Java
-//! producers need `enable.idempotence=false`).
+//! Not there, and so not listed to clients: transactions and idempotent producers (Java producers need
+//! `enable.idempotence=false`), and the consumer group protocol of KIP-848 (clients that know it also know the
+//! classic one, which is their default).
 
 mod api;
 mod config;
 mod connection;
 mod errors;
+mod group;
 mod server;
 mod topics;
 mod wire;
 
-pub use config::{BrokerSettings, Limits, ListenerSettings};
+pub use config::{BrokerSettings, GroupSettings, Limits, ListenerSettings};
 pub use server::{BindError, Broker};

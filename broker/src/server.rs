@@ -89,7 +89,8 @@ impl Broker {
     /// Serves clients until `stop` is cancelled; then takes no new requests, answers those in progress as far
     /// as they end within `limits.stop_ms`, and closes the connections. The storage stays open.
     pub async fn run(self, stop: CancellationToken) {
-        join_all(self.listeners.iter().map(|listener| self.listen(listener, &stop))).await;
+        let listening = join_all(self.listeners.iter().map(|listener| self.listen(listener, &stop)));
+        tokio::join!(listening, self.service.groups().run(&stop));
     }
 
     async fn listen(&self, listener: &Listener, stop: &CancellationToken) {
@@ -118,7 +119,7 @@ impl Broker {
             warn!(%client, "connection refused: broker.limits.connections are open");
             return;
         };
-        let session = Session::new(listener.endpoint.clone(), stop.clone());
+        let session = Session::new(listener.endpoint.clone(), client.ip(), stop.clone());
         let connection = Connection { service: self.service.clone(), bounds: self.bounds.clone(), session, _permit: permit };
         running.spawn(connection.run(socket, client, stop.clone()));
     }

@@ -1,4 +1,4 @@
-//! What requests mean: one file for each API.
+//! What requests mean: one file for each API; those of consumer groups in `groups`.
 //!
 //! Requests that change something are carried out while they are accepted, so that what follows on the same
 //! connection finds it done: appends reach the buffer, topics come and go. What only waits or reads
@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::{Buf, BytesMut};
@@ -19,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use self::turns::Turns;
 use crate::config::BrokerSettings;
 use crate::connection::{Accepted, Handler, Outcome};
+use crate::group::Groups;
 use crate::topics::Topics;
 use crate::wire::answer::Answer;
 use crate::wire::header::RequestHeader;
@@ -30,6 +32,7 @@ mod create_topics;
 mod delete_topics;
 mod describe_producers;
 mod fetch;
+mod groups;
 mod init_producer_id;
 mod list_offsets;
 mod metadata;
@@ -58,6 +61,8 @@ impl fmt::Display for Endpoint {
 pub(crate) struct Session {
     /// The advertised address of the listener it came through.
     endpoint: Endpoint,
+    /// Where it comes from.
+    client: IpAddr,
     /// Whose turn it is in fetches with more than fits.
     turns: Arc<Mutex<Turns>>,
     /// Ends long waits.
@@ -65,8 +70,8 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) fn new(endpoint: Endpoint, stop: CancellationToken) -> Self {
-        Self { endpoint, turns: Arc::default(), stop }
+    pub(crate) fn new(endpoint: Endpoint, client: IpAddr, stop: CancellationToken) -> Self {
+        Self { endpoint, client, turns: Arc::default(), stop }
     }
 }
 
@@ -74,6 +79,7 @@ impl Session {
 pub(crate) struct Service {
     storage: Storage,
     topics: Topics,
+    groups: Groups,
     settings: BrokerSettings,
     /// Bytes of records in answers that are not written yet.
     fetch_room: Arc<Semaphore>,
@@ -109,10 +115,15 @@ impl Service {
     pub(crate) fn new(storage: Storage, settings: BrokerSettings) -> Self {
         Self {
             topics: Topics::new(storage.clone(), settings.auto_create_topics),
+            groups: Groups::new(storage.clone(), settings.groups.clone()),
             fetch_room: Arc::new(Semaphore::new(settings.limits.total_fetch_bytes as usize)),
             storage,
             settings,
         }
+    }
+
+    pub(crate) fn groups(&self) -> &Groups {
+        &self.groups
     }
 
     async fn start(self: &Arc<Self>, session: &Session, frame: BytesMut) -> Result<Accepted, Malformed> {
@@ -166,10 +177,11 @@ impl Service {
                 let request = decode(frame, body, call.version, &schema::METADATA)?;
                 later(async move { call.answer(&service.metadata(session, call.version, request).await) })
             }
-            _ => {
+            ApiKey::ApiVersions => {
                 schema::API_VERSIONS.check(&frame[body..], call.version)?;
                 Accepted::Now(call.answer(&versions::response(0)))
             }
+            _ => return Box::pin(self.dispatch_group(api, session, call, frame, body)).await,
         })
     }
 }

@@ -15,7 +15,7 @@ use crate::wire::header::RequestHeader;
 use crate::wire::schema;
 
 /// The APIs that are served.
-pub(super) const SERVED: [ApiKey; 9] = [
+pub(super) const SERVED: [ApiKey; 20] = [
     ApiKey::Produce,
     ApiKey::Fetch,
     ApiKey::ListOffsets,
@@ -25,6 +25,17 @@ pub(super) const SERVED: [ApiKey; 9] = [
     ApiKey::DeleteTopics,
     ApiKey::InitProducerId,
     ApiKey::DescribeProducers,
+    ApiKey::FindCoordinator,
+    ApiKey::JoinGroup,
+    ApiKey::SyncGroup,
+    ApiKey::Heartbeat,
+    ApiKey::LeaveGroup,
+    ApiKey::OffsetCommit,
+    ApiKey::OffsetFetch,
+    ApiKey::ListGroups,
+    ApiKey::DescribeGroups,
+    ApiKey::DeleteGroups,
+    ApiKey::OffsetDelete,
 ];
 
 /// The API of a request, or what becomes of it if it is not served.

@@ -22,6 +22,17 @@ impl RequestHeader {
         Ok(Self { api_key: reader.i16()?, version: reader.i16()?, correlation_id: reader.i32()? })
     }
 
+    /// What the client calls itself; empty if it does not say, or not in UTF-8.
+    pub(crate) fn client_id(frame: &[u8]) -> &str {
+        let name = || -> Result<&[u8], Malformed> {
+            let mut reader = Reader::new(frame);
+            reader.take(Self::FIXED_LEN)?;
+            let len = usize::try_from(reader.i16()?).unwrap_or(0);
+            reader.take(len)
+        };
+        name().ok().and_then(|name| std::str::from_utf8(name).ok()).unwrap_or_default()
+    }
+
     /// Position of the body: behind the client's name and, in header version 2, tagged fields.
     pub(crate) fn body_position(frame: &[u8], header_version: i16) -> Result<usize, Malformed> {
         let mut reader = Reader::new(frame);
@@ -55,6 +66,7 @@ mod tests {
             let len = bytes.len();
             assert_eq!(RequestHeader::read(&bytes), Ok(RequestHeader { api_key: 3, version: 9, correlation_id: -7 }));
             assert_eq!(RequestHeader::body_position(&bytes, version), Ok(len));
+            assert_eq!(RequestHeader::client_id(&bytes), name.unwrap_or_default());
         }
     }
 
@@ -62,6 +74,7 @@ mod tests {
         #[test]
         fn arbitrary_headers_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64), version in 1i16..3) {
             let _ = RequestHeader::read(&bytes);
+            let _ = RequestHeader::client_id(&bytes);
             let _ = RequestHeader::body_position(&bytes, version);
         }
     }

@@ -1,6 +1,6 @@
 //! The shapes of the requests that are served. Source: the message definitions of the Kafka protocol guide.
 
-use kafka_protocol::messages::{ApiKey, InitProducerIdRequest};
+use kafka_protocol::messages::{ApiKey, InitProducerIdRequest, OffsetCommitRequest, OffsetFetchRequest};
 use kafka_protocol::protocol::{Message, VersionRange};
 
 use super::shape::{Field, Kind, Shape, Struct, Tag};
@@ -9,6 +9,8 @@ use super::shape::{Field, Kind, Shape, Struct, Tag};
 pub(crate) fn versions(api: ApiKey) -> VersionRange {
     match api {
         ApiKey::InitProducerId => InitProducerIdRequest::VERSIONS,
+        ApiKey::OffsetCommit => OffsetCommitRequest::VERSIONS,
+        ApiKey::OffsetFetch => OffsetFetchRequest::VERSIONS,
         _ => api.valid_versions(),
     }
 }
@@ -117,3 +119,88 @@ pub(crate) static DELETE_TOPICS: Shape = Shape {
     flexible: 4,
     body: plain(&[since(6, Kind::Array(&Kind::Struct(&OLD_TOPIC))), between(0, 5, Kind::Array(&Kind::Text)), always(I32)]),
 };
+
+pub(crate) static FIND_COORDINATOR: Shape =
+    Shape { flexible: 3, body: plain(&[between(0, 3, Kind::Text), since(1, BYTE), since(4, Kind::Array(&Kind::Text))]) };
+
+static GROUP_PROTOCOL: Struct = plain(&[always(Kind::Text), always(Kind::Bytes)]);
+
+pub(crate) static JOIN_GROUP: Shape = Shape {
+    flexible: 6,
+    body: plain(&[
+        always(Kind::Text),
+        always(I32),
+        since(1, I32),
+        always(Kind::Text),
+        since(5, Kind::Text),
+        always(Kind::Text),
+        always(Kind::Array(&Kind::Struct(&GROUP_PROTOCOL))),
+        since(8, Kind::Text),
+    ]),
+};
+
+static GROUP_ASSIGNMENT: Struct = plain(&[always(Kind::Text), always(Kind::Bytes)]);
+
+pub(crate) static SYNC_GROUP: Shape = Shape {
+    flexible: 4,
+    body: plain(&[
+        always(Kind::Text),
+        always(I32),
+        always(Kind::Text),
+        since(3, Kind::Text),
+        since(5, Kind::Text),
+        since(5, Kind::Text),
+        always(Kind::Array(&Kind::Struct(&GROUP_ASSIGNMENT))),
+    ]),
+};
+
+pub(crate) static HEARTBEAT: Shape =
+    Shape { flexible: 4, body: plain(&[always(Kind::Text), always(I32), always(Kind::Text), since(3, Kind::Text)]) };
+
+static LEAVING_MEMBER: Struct = plain(&[always(Kind::Text), always(Kind::Text), since(5, Kind::Text)]);
+
+pub(crate) static LEAVE_GROUP: Shape = Shape {
+    flexible: 4,
+    body: plain(&[always(Kind::Text), between(0, 2, Kind::Text), since(3, Kind::Array(&Kind::Struct(&LEAVING_MEMBER)))]),
+};
+
+static COMMITTED_PARTITION: Struct = plain(&[always(I32), always(I64), since(6, I32), always(Kind::Text)]);
+static COMMITTED_TOPIC: Struct = plain(&[always(Kind::Text), always(Kind::Array(&Kind::Struct(&COMMITTED_PARTITION)))]);
+
+pub(crate) static OFFSET_COMMIT: Shape = Shape {
+    flexible: 8,
+    body: plain(&[
+        always(Kind::Text),
+        always(I32),
+        always(Kind::Text),
+        since(7, Kind::Text),
+        between(2, 4, I64),
+        always(Kind::Array(&Kind::Struct(&COMMITTED_TOPIC))),
+    ]),
+};
+
+static FETCHED_TOPIC: Struct = plain(&[always(Kind::Text), always(Kind::Array(&I32))]);
+static FETCHED_GROUP: Struct =
+    plain(&[always(Kind::Text), since(9, Kind::Text), since(9, I32), always(Kind::Array(&Kind::Struct(&FETCHED_TOPIC)))]);
+
+pub(crate) static OFFSET_FETCH: Shape = Shape {
+    flexible: 6,
+    body: plain(&[
+        between(1, 7, Kind::Text),
+        between(1, 7, Kind::Array(&Kind::Struct(&FETCHED_TOPIC))),
+        since(8, Kind::Array(&Kind::Struct(&FETCHED_GROUP))),
+        since(7, BYTE),
+    ]),
+};
+
+pub(crate) static LIST_GROUPS: Shape =
+    Shape { flexible: 3, body: plain(&[since(4, Kind::Array(&Kind::Text)), since(5, Kind::Array(&Kind::Text))]) };
+
+pub(crate) static DESCRIBE_GROUPS: Shape = Shape { flexible: 5, body: plain(&[always(Kind::Array(&Kind::Text)), since(3, BYTE)]) };
+
+pub(crate) static DELETE_GROUPS: Shape = Shape { flexible: 2, body: plain(&[always(Kind::Array(&Kind::Text))]) };
+
+static FORGOTTEN_OFFSETS: Struct = plain(&[always(Kind::Text), always(Kind::Array(&I32))]);
+
+pub(crate) static OFFSET_DELETE: Shape =
+    Shape { flexible: i16::MAX, body: plain(&[always(Kind::Text), always(Kind::Array(&Kind::Struct(&FORGOTTEN_OFFSETS)))]) };

@@ -20,6 +20,8 @@ pub(crate) enum Kind {
     Fixed(usize),
     /// A string; perhaps null.
     Text,
+    /// Bytes; perhaps null.
+    Bytes,
     /// A record set; perhaps null.
     Records,
     /// An array; perhaps null.
@@ -93,6 +95,7 @@ impl Walk<'_> {
         match kind {
             Kind::Fixed(len) => self.reader.take(*len).map(drop),
             Kind::Text => self.text(),
+            Kind::Bytes => self.bytes().map(drop),
             Kind::Records => self.record_set(),
             Kind::Array(element) => self.array(element),
             Kind::Struct(structure) => self.structure(structure),
@@ -128,15 +131,15 @@ impl Walk<'_> {
         self.reader.length(at, len.into())
     }
 
+    fn bytes(&mut self) -> Result<Option<Range<usize>>, Malformed> {
+        let Some(len) = self.long_length()? else { return Ok(None) };
+        let start = self.reader.at();
+        self.reader.take(len)?;
+        Ok(Some(start..start + len))
+    }
+
     fn record_set(&mut self) -> Result<(), Malformed> {
-        let range = match self.long_length()? {
-            Some(len) => {
-                let start = self.reader.at();
-                self.reader.take(len)?;
-                Some(start..start + len)
-            }
-            None => None,
-        };
+        let range = self.bytes()?;
         self.records.push(range);
         Ok(())
     }

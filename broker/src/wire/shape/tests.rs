@@ -3,9 +3,15 @@ use kafka_protocol::messages::create_topics_request::*;
 use kafka_protocol::messages::delete_topics_request::*;
 use kafka_protocol::messages::describe_producers_request::TopicRequest;
 use kafka_protocol::messages::fetch_request::*;
+use kafka_protocol::messages::join_group_request::*;
+use kafka_protocol::messages::leave_group_request::*;
 use kafka_protocol::messages::list_offsets_request::*;
 use kafka_protocol::messages::metadata_request::*;
+use kafka_protocol::messages::offset_commit_request::*;
+use kafka_protocol::messages::offset_delete_request::*;
+use kafka_protocol::messages::offset_fetch_request::*;
 use kafka_protocol::messages::produce_request::*;
+use kafka_protocol::messages::sync_group_request::*;
 use kafka_protocol::messages::*;
 use kafka_protocol::protocol::{Decodable, Encodable, StrBytes};
 use proptest::prelude::*;
@@ -23,7 +29,7 @@ fn decode<M: Decodable>(mut body: Bytes, version: i16) -> anyhow::Result<()> {
     Ok(())
 }
 
-const APIS: [(ApiKey, &Shape, Decode); 9] = [
+const APIS: [(ApiKey, &Shape, Decode); 20] = [
     (ApiKey::ApiVersions, &schema::API_VERSIONS, decode::<ApiVersionsRequest>),
     (ApiKey::Metadata, &schema::METADATA, decode::<MetadataRequest>),
     (ApiKey::Produce, &schema::PRODUCE, decode::<ProduceRequest>),
@@ -33,6 +39,17 @@ const APIS: [(ApiKey, &Shape, Decode); 9] = [
     (ApiKey::DeleteTopics, &schema::DELETE_TOPICS, decode::<DeleteTopicsRequest>),
     (ApiKey::InitProducerId, &schema::INIT_PRODUCER_ID, decode::<InitProducerIdRequest>),
     (ApiKey::DescribeProducers, &schema::DESCRIBE_PRODUCERS, decode::<DescribeProducersRequest>),
+    (ApiKey::FindCoordinator, &schema::FIND_COORDINATOR, decode::<FindCoordinatorRequest>),
+    (ApiKey::JoinGroup, &schema::JOIN_GROUP, decode::<JoinGroupRequest>),
+    (ApiKey::SyncGroup, &schema::SYNC_GROUP, decode::<SyncGroupRequest>),
+    (ApiKey::Heartbeat, &schema::HEARTBEAT, decode::<HeartbeatRequest>),
+    (ApiKey::LeaveGroup, &schema::LEAVE_GROUP, decode::<LeaveGroupRequest>),
+    (ApiKey::OffsetCommit, &schema::OFFSET_COMMIT, decode::<OffsetCommitRequest>),
+    (ApiKey::OffsetFetch, &schema::OFFSET_FETCH, decode::<OffsetFetchRequest>),
+    (ApiKey::ListGroups, &schema::LIST_GROUPS, decode::<ListGroupsRequest>),
+    (ApiKey::DescribeGroups, &schema::DESCRIBE_GROUPS, decode::<DescribeGroupsRequest>),
+    (ApiKey::DeleteGroups, &schema::DELETE_GROUPS, decode::<DeleteGroupsRequest>),
+    (ApiKey::OffsetDelete, &schema::OFFSET_DELETE, decode::<OffsetDeleteRequest>),
 ];
 
 fn text(text: &'static str) -> StrBytes {
@@ -127,7 +144,83 @@ fn body(api: ApiKey, version: i16) -> Bytes {
             let request = InitProducerIdRequest::default().with_transactional_id(Some(text("id").into())).with_transaction_timeout_ms(5);
             encoded(&if version >= 3 { request.with_producer_id(7.into()).with_producer_epoch(2) } else { request }, version)
         }
-        _ => encoded(&delete_topics(version), version),
+        ApiKey::DeleteTopics => encoded(&delete_topics(version), version),
+        _ => group_body(api, version),
+    }
+}
+
+fn join_group(version: i16) -> JoinGroupRequest {
+    let protocol = JoinGroupRequestProtocol::default().with_name(text("range")).with_metadata(Bytes::from_static(b"metadata"));
+    let request = JoinGroupRequest::default().with_group_id(text("group").into()).with_session_timeout_ms(9).with_member_id(text("m"));
+    let request = request.with_protocol_type(text("consumer")).with_protocols(vec![protocol.clone(), protocol]);
+    let request = if version >= 5 { request.with_group_instance_id(Some(text("instance"))) } else { request };
+    if version >= 8 { request.with_reason(Some(text("because"))) } else { request }
+}
+
+fn sync_group(version: i16) -> SyncGroupRequest {
+    let part = SyncGroupRequestAssignment::default().with_member_id(text("m")).with_assignment(Bytes::from_static(b"partitions"));
+    let request = SyncGroupRequest::default().with_group_id(text("group").into()).with_member_id(text("m"));
+    let request = request.with_assignments(vec![part.clone(), part]);
+    let request = if version >= 3 { request.with_group_instance_id(Some(text("instance"))) } else { request };
+    if version >= 5 { request.with_protocol_type(Some(text("consumer"))).with_protocol_name(Some(text("range"))) } else { request }
+}
+
+fn leave_group(version: i16) -> LeaveGroupRequest {
+    let request = LeaveGroupRequest::default().with_group_id(text("group").into());
+    if version < 3 {
+        return request.with_member_id(text("m"));
+    }
+    let member = MemberIdentity::default().with_member_id(text("m")).with_group_instance_id(Some(text("instance")));
+    let member = if version >= 5 { member.with_reason(Some(text("because"))) } else { member };
+    request.with_members(vec![member.clone(), member])
+}
+
+fn offset_commit(version: i16) -> OffsetCommitRequest {
+    let partition = OffsetCommitRequestPartition::default().with_committed_offset(7).with_committed_metadata(Some(text("note")));
+    let partition = if version >= 6 { partition.with_committed_leader_epoch(3) } else { partition };
+    let topic = OffsetCommitRequestTopic::default().with_name(text("topic").into()).with_partitions(vec![partition.clone(), partition]);
+    let request = OffsetCommitRequest::default().with_group_id(text("group").into()).with_topics(vec![topic.clone(), topic]);
+    if version >= 7 { request.with_group_instance_id(Some(text("instance"))) } else { request }
+}
+
+fn offset_fetch(version: i16) -> OffsetFetchRequest {
+    if version < 8 {
+        let topic = OffsetFetchRequestTopic::default().with_name(text("topic").into()).with_partition_indexes(vec![1, 2]);
+        return OffsetFetchRequest::default().with_group_id(text("group").into()).with_topics(Some(vec![topic.clone(), topic]));
+    }
+    let topic = OffsetFetchRequestTopics::default().with_name(text("topic").into()).with_partition_indexes(vec![1, 2]);
+    let group = OffsetFetchRequestGroup::default().with_group_id(text("group").into()).with_topics(Some(vec![topic.clone(), topic]));
+    let group = if version >= 9 { group.with_member_id(Some(text("m"))).with_member_epoch(4) } else { group };
+    OffsetFetchRequest::default().with_groups(vec![group.clone(), group])
+}
+
+fn group_body(api: ApiKey, version: i16) -> Bytes {
+    let group = || text("group");
+    match api {
+        ApiKey::FindCoordinator if version < 4 => encoded(&FindCoordinatorRequest::default().with_key(group()), version),
+        ApiKey::FindCoordinator => encoded(&FindCoordinatorRequest::default().with_coordinator_keys(vec![group(), text("other")]), version),
+        ApiKey::JoinGroup => encoded(&join_group(version), version),
+        ApiKey::SyncGroup => encoded(&sync_group(version), version),
+        ApiKey::Heartbeat => {
+            let request = HeartbeatRequest::default().with_group_id(group().into()).with_member_id(text("m"));
+            encoded(&if version >= 3 { request.with_group_instance_id(Some(text("instance"))) } else { request }, version)
+        }
+        ApiKey::LeaveGroup => encoded(&leave_group(version), version),
+        ApiKey::OffsetCommit => encoded(&offset_commit(version), version),
+        ApiKey::OffsetFetch => encoded(&offset_fetch(version), version),
+        ApiKey::ListGroups => {
+            let request = ListGroupsRequest::default();
+            let request = if version >= 4 { request.with_states_filter(vec![text("Stable"), text("Empty")]) } else { request };
+            encoded(&if version >= 5 { request.with_types_filter(vec![text("classic")]) } else { request }, version)
+        }
+        ApiKey::DescribeGroups => encoded(&DescribeGroupsRequest::default().with_groups(vec![group().into(), group().into()]), version),
+        ApiKey::DeleteGroups => encoded(&DeleteGroupsRequest::default().with_groups_names(vec![group().into(), group().into()]), version),
+        ApiKey::OffsetDelete => {
+            let partition = OffsetDeleteRequestPartition::default().with_partition_index(1);
+            let topic = OffsetDeleteRequestTopic::default().with_name(text("topic").into()).with_partitions(vec![partition]);
+            encoded(&OffsetDeleteRequest::default().with_group_id(group().into()).with_topics(vec![topic]), version)
+        }
+        other => panic!("{other:?} has no example"),
     }
 }
 

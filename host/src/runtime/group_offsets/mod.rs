@@ -88,8 +88,8 @@ impl AllGroupOffsets {
     /// All groups with offsets, in no order.
     pub(super) async fn groups(&self) -> Result<Vec<(String, Arc<GroupOffsets>)>> {
         let stored = self.stored().await?;
-        let states = stream::iter(stored).map(async |shard: Arc<Shard>| shard.state().await).buffered(READS);
-        let states: Vec<_> = states.try_collect().await?;
+        let reads: Vec<_> = stored.iter().map(|shard| shard.state()).collect();
+        let states: Vec<_> = stream::iter(reads).buffered(READS).try_collect().await?;
         let groups = states.iter().flat_map(|state| &state.value.groups);
         Ok(groups.map(|(group, offsets)| (group.clone(), offsets.clone())).collect())
     }
