@@ -41,6 +41,17 @@ pub async fn produce_once(broker: &str, topic: &str, file: &Path) -> Result<()> 
     Ok(())
 }
 
+/// Reads the records of a topic that its group has not read, until there are no more, as one more member of the group; gives the
+/// lines, in kcat's format `format`, which ends a record with a newline.
+pub async fn consume_as_group(broker: &str, topic: &str, group: &str, format: &str) -> Result<Vec<String>> {
+    let mut command = Command::new("kcat");
+    command.args(["-b", broker, "-q", "-e", "-X", "auto.offset.reset=earliest", "-f", format, "-G", group, topic]);
+    command.stdin(Stdio::null()).kill_on_drop(true);
+    let output = timeout(PATIENCE, command.output()).await.context("kcat does not end")?.context("kcat is not installed")?;
+    ensure!(output.status.success(), "kcat -G: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(String::from_utf8(output.stdout)?.lines().map(str::to_owned).collect())
+}
+
 /// Reads a topic from its start to its end; hands each record to `take` in kcat's format `format`, which ends a record with a newline.
 pub async fn consume(broker: &str, topic: &str, format: &str, mut take: impl FnMut(&[u8])) -> Result<()> {
     let mut command = kcat(broker, topic);

@@ -4,6 +4,7 @@ pub mod broker;
 pub mod client;
 pub mod kcat;
 pub mod load;
+pub mod member;
 pub mod plugins;
 pub mod records;
 pub mod servers;

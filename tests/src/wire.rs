@@ -3,6 +3,7 @@
 //! The client's side of the protocol is `kafka-protocol`'s own: what our answers mean is not for us to say.
 
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 
 use anyhow::{Context, ensure};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
@@ -11,7 +12,9 @@ use kafka_protocol::messages::fetch_request::{FetchPartition, FetchTopic};
 use kafka_protocol::messages::fetch_response::PartitionData;
 use kafka_protocol::messages::produce_request::{PartitionProduceData, TopicProduceData};
 use kafka_protocol::messages::produce_response::PartitionProduceResponse;
-use kafka_protocol::messages::{CreateTopicsRequest, FetchRequest, ProduceRequest, RequestHeader, ResponseHeader};
+use kafka_protocol::messages::{
+    ApiKey, ApiVersionsRequest, CreateTopicsRequest, FetchRequest, ProduceRequest, RequestHeader, ResponseHeader,
+};
 use kafka_protocol::protocol::{Decodable, Encodable, HeaderVersion, Request, StrBytes};
 use tidegate::store::MemoryStore;
 use tidegate::{Settings, Storage};
@@ -125,6 +128,13 @@ impl Client {
     pub async fn call<R: Request>(&mut self, version: i16, request: &R) -> anyhow::Result<R::Response> {
         self.send(version, request).await?;
         self.receive::<R>(version).await
+    }
+
+    /// First and last version listed for an API.
+    pub async fn listed(&mut self, api: ApiKey) -> anyhow::Result<RangeInclusive<i16>> {
+        let response = self.call(0, &ApiVersionsRequest::default()).await?;
+        let api = response.api_keys.iter().find(|listed| listed.api_key == api as i16).context("the API is not listed")?;
+        Ok(api.min_version..=api.max_version)
     }
 
     /// Whether the broker closes the connection instead of sending more.
