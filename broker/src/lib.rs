@@ -11,9 +11,8 @@
 //! wire         headers, the shape of requests (checked before they are decoded), encoding of answers
 //! ```
 //!
-//! Not there, and so not listed to clients: transactions and idempotent producers (Java producers need
-//! `enable.idempotence=false`), and the consumer group protocol of KIP-848 (clients that know it also know the
-//! classic one, which is their default).
+//! Not there, and so not listed to clients: transactions, and the consumer group protocol of KIP-848 (clients that know it
+//! also know the classic one, which is their default).
 
 mod api;
 mod config;

@@ -34,7 +34,7 @@ async fn the_coordinator_is_found_in_every_version() -> anyhow::Result<()> {
         if version >= 1 {
             let response = client.call(version, &request.with_key_type(1)).await?;
             let error = response.coordinators.first().map_or(response.error_code, |c| c.error_code);
-            assert_eq!(error, 42, "there are no transactions, version {version}");
+            assert_eq!(error, 53, "there are no transactions, version {version}");
         }
     }
     broker.stop().await

@@ -54,6 +54,8 @@ struct Slot {
     armed: Option<Instant>,
     /// Members as last counted.
     counted: usize,
+    /// It has had members since somebody asked.
+    lived: bool,
 }
 
 #[derive(Default)]
@@ -196,10 +198,13 @@ impl Groups {
         });
     }
 
-    /// Groups with members.
+    /// Groups that have members, or have had some since this was asked last.
     pub(super) fn active(&self) -> BTreeSet<String> {
         let entries: Vec<_> = self.entries.lock().values().cloned().collect();
-        let active = entries.iter().filter(|entry| entry.slot.lock().group.member_count() > 0);
+        let active = entries.iter().filter(|entry| {
+            let mut slot = entry.slot.lock();
+            std::mem::take(&mut slot.lived) || slot.group.member_count() > 0
+        });
         active.map(|entry| entry.id.to_string()).collect()
     }
 
@@ -236,7 +241,7 @@ impl Groups {
             bytes: self.settings.bytes_per_group as usize,
         };
         let (joins, syncs) = (HashMap::new(), HashMap::new());
-        Slot { group: Group::new(rules), tickets: 0, joins, syncs, armed: None, counted: 0 }
+        Slot { group: Group::new(rules), tickets: 0, joins, syncs, armed: None, counted: 0, lived: false }
     }
 
     /// Lets a group decide, and does what follows from it.
@@ -257,6 +262,7 @@ impl Groups {
         let members = slot.group.member_count();
         self.metrics().members.inc_by(members as i64 - slot.counted as i64);
         slot.counted = members;
+        slot.lived |= members > 0;
         if let Some(due) = slot.group.next_deadline()
             && slot.armed.is_none_or(|armed| due < armed)
         {
@@ -337,7 +343,7 @@ pub(crate) fn of_commit(error: &Error) -> ResponseError {
     match error.kind() {
         InvalidInput => ResponseError::InvalidCommitOffsetSize,
         Closed | NotLeader => ResponseError::NotCoordinator,
-        Unavailable | Busy | OutcomeUnknown | AlreadyExists => ResponseError::CoordinatorNotAvailable,
+        Unavailable | Busy | OutcomeUnknown | AlreadyExists | Conflict => ResponseError::CoordinatorNotAvailable,
         NotFound | OffsetOutOfRange | Corrupt | Unsupported => ResponseError::UnknownServerError,
     }
 }

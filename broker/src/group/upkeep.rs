@@ -16,9 +16,10 @@ impl Groups {
     }
 
     async fn tidy(&self) {
+        let active = self.active();
         self.forget_idle();
         let retention = i64::try_from(self.settings.offsets_retention_ms).unwrap_or(i64::MAX);
-        if let Err(error) = self.storage.tidy_group_offsets(self.active(), retention).await {
+        if let Err(error) = self.storage.tidy_group_offsets(active, retention).await {
             tracing::warn!(%error, "a round over the offsets of groups failed; the next one tries again");
         }
     }

@@ -24,7 +24,7 @@ pub struct CommittedOffset {
     /// The client's own note.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub metadata: String,
-    /// When it was committed.
+    /// When it was committed; members that commit the same again do not move it.
     pub at_ms: TimestampMs,
 }
 

@@ -13,6 +13,8 @@ use crate::topics::Refusal;
 const BATCHES: i16 = 4;
 /// Key type of a consumer group.
 const GROUP: i8 = 0;
+/// Key type of a transactional id.
+const TRANSACTION: i8 = 1;
 
 impl Service {
     pub(super) fn find_coordinator(&self, session: &Session, version: i16, request: FindCoordinatorRequest) -> FindCoordinatorResponse {
@@ -29,6 +31,7 @@ impl Service {
     fn coordinator(&self, session: &Session, key_type: i8, key: StrBytes) -> Coordinator {
         let refused = match key_type {
             GROUP => check_group(&key, true).err().map(|code| Refusal::new(code, "the group id is too long")),
+            TRANSACTION => Some(Refusal::new(ResponseError::TransactionalIdAuthorizationFailed, "transactions are not supported")),
             _ => Some(Refusal::new(ResponseError::InvalidRequest, format!("coordinators of type {key_type} are not supported"))),
         };
         let answer = Coordinator::default().with_key(key);

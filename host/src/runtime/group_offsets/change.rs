@@ -62,14 +62,29 @@ fn commit(shard: &mut OffsetShard, group: &str, protocol_type: &str, offsets: &[
         );
         return Err(Error::new(ErrorKind::InvalidInput, message));
     }
+    if known.is_some_and(|known| says_nothing_new(known, protocol_type, offsets)) {
+        return Ok(false);
+    }
     let entry = Arc::make_mut(shard.groups.entry(group.to_owned()).or_default());
     if !protocol_type.is_empty() {
         protocol_type.clone_into(&mut entry.protocol_type);
+        entry.idle_since_ms = None;
     }
     for (at, offset) in offsets {
         entry.topics.entry(at.topic).or_default().insert(at.partition, offset.clone());
     }
     Ok(true)
+}
+
+/// Whether members commit what is stored. Many clients do so every few seconds while nothing comes; when they did it last
+/// does not matter while the group has members. Without membership it does.
+fn says_nothing_new(known: &GroupOffsets, protocol_type: &str, offsets: &[(TopicPartition, CommittedOffset)]) -> bool {
+    let same = |(at, new): &(TopicPartition, CommittedOffset)| {
+        let stored = known.topics.get(&at.topic).and_then(|topic| topic.get(&at.partition));
+        stored.is_some_and(|old| (old.offset, old.epoch, &old.metadata) == (new.offset, new.epoch, &new.metadata))
+    };
+    let active = known.protocol_type == protocol_type && known.idle_since_ms.is_none();
+    !protocol_type.is_empty() && active && offsets.iter().all(same)
 }
 
 fn delete_offsets(shard: &mut OffsetShard, group: &str, partitions: &[TopicPartition]) -> bool {
@@ -158,6 +173,21 @@ mod tests {
         commit_of("g", &[(at(1, 0), offset(3, 1))]).apply(&mut shard).unwrap();
         assert_eq!(found(&shard, "g"), [(1, 0, 3), (1, 1, 6)]);
         assert_eq!(found(&shard, "h"), []);
+    }
+
+    #[test]
+    fn members_that_commit_what_is_stored_write_nothing() {
+        let mut shard = OffsetShard::default();
+        let all = [(at(1, 0), offset(5, 0)), (at(1, 1), offset(6, 0))];
+        assert!(commit_of("g", &all).apply(&mut shard).unwrap());
+        let later = [(at(1, 0), offset(5, 90))];
+        assert!(!commit_of("g", &later).apply(&mut shard).unwrap());
+        assert!(commit_of("g", &[(at(1, 0), offset(4, 90))]).apply(&mut shard).unwrap(), "back is a change too");
+        let alone = Change::Commit { group: "g".into(), protocol_type: String::new(), offsets: all.to_vec() };
+        assert!(alone.apply(&mut shard).unwrap() && alone.apply(&mut shard).unwrap(), "without membership the time counts");
+        tidy(95, &[], &[]).apply(&mut shard).unwrap();
+        assert!(commit_of("g", &later).apply(&mut shard).unwrap(), "the group is idle no more");
+        assert_eq!(shard.groups["g"].idle_since_ms, None);
     }
 
     #[test]
