@@ -125,7 +125,6 @@ impl Compiler {
 
 impl Shared {
     fn run(&self, bytes: &[u8], digest: String, done: &SyncSender<Outcome>) {
-        stand_back();
         let compile = AssertUnwindSafe(|| Component::new(&self.engine, bytes));
         let outcome = std::panic::catch_unwind(compile).unwrap_or_else(|_| Err(wasmtime::Error::msg("the compiler panicked")));
         if let (Some(cache), Ok(component)) = (&self.cache, &outcome) {
@@ -138,14 +137,6 @@ impl Shared {
             Ok(component) => overdue.keep(digest, component),
             Err(error) => tracing::warn!(digest, %error, "a component does not compile, and took long to fail"),
         }
-    }
-}
-
-/// Leaves the processors to the data path: this thread, and it alone, gets what is left of them.
-fn stand_back() {
-    const LOWEST: i32 = 19;
-    if let Err(error) = rustix::process::setpriority_process(None, LOWEST) {
-        tracing::debug!(%error, "components are compiled at the priority of everything else");
     }
 }
 
