@@ -8,6 +8,7 @@ use super::slice::SLICE_LEN;
 use super::trailer::{TRAILER_LEN, Trailer};
 use super::{FormatError, Header, SliceMeta};
 use crate::codec::{Reader, Writer};
+use crate::record::BatchHeader;
 use crate::types::{Offset, PartitionId};
 
 /// A tail of so many bytes holds the whole footer of most segments.
@@ -24,6 +25,20 @@ pub struct ProducerAppend {
     pub first_sequence: i32,
     pub last_sequence: i32,
     pub base_offset: Offset,
+}
+
+impl ProducerAppend {
+    /// What the header of a batch with a producer id says, once it has its offset.
+    pub fn of(partition: PartitionId, header: &BatchHeader) -> Self {
+        Self {
+            partition,
+            producer_id: header.producer_id,
+            producer_epoch: header.producer_epoch,
+            first_sequence: header.base_sequence,
+            last_sequence: header.last_sequence(),
+            base_offset: header.base_offset,
+        }
+    }
 }
 
 /// The table at the end of a segment or fence.

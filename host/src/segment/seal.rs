@@ -163,14 +163,7 @@ impl Pass {
                 self.hasher.clone().finalize()
             });
             if header.producer_id >= 0 {
-                self.producers.push(ProducerAppend {
-                    partition,
-                    producer_id: header.producer_id,
-                    producer_epoch: header.producer_epoch,
-                    first_sequence: header.base_sequence,
-                    last_sequence: header.last_sequence(),
-                    base_offset: header.base_offset,
-                });
+                self.producers.push(ProducerAppend::of(partition, header));
             }
         }
         self.hasher.update(&set.bytes[hashed..]);

@@ -41,23 +41,6 @@ fn parts(component: &[u8]) -> Result<(Component, Linker<State>, Store<State>)> {
     Ok((Component::new(&engine, component)?, linker, Store::new(&engine, State)))
 }
 
-fn context() -> types::Context {
-    let it = tidegate::policy::Context::default();
-    types::Context {
-        topic_partitions: it.topic_partitions,
-        lane_partitions: it.lane_partitions,
-        lanes: it.lanes,
-        window: it.window,
-        max_segment_bytes: it.max_segment_bytes,
-        max_age_us: it.max_age_us,
-        index_entry_bytes: it.index_entry_bytes,
-        read_ahead_slices: it.read_ahead_slices,
-        cache_bytes: it.cache_bytes,
-        put_price_nano: it.put_price_nano,
-        get_price_nano: it.get_price_nano,
-    }
-}
-
 macro_rules! bare {
     ($name:ident, $module:ident, $world:ident, $interface:ident, $view:ident) => {
         /// Calls of one instance with one view.
@@ -65,7 +48,7 @@ macro_rules! bare {
             let (component, linker, mut store) = parts(component)?;
             let world = bindings::$module::$world::instantiate(&mut store, &component, &linker)?;
             let refused = |problem: String| wasmtime::Error::msg(format!("init refused: {problem}"));
-            world.$interface().call_init(&mut store, "{}", context())?.map_err(refused)?;
+            world.$interface().call_init(&mut store, "{}", context!(tidegate::policy::Context::default() => types::Context))?.map_err(refused)?;
             Ok(move || {
                 let decided = world.$interface().call_decide(&mut store, std::hint::black_box(view));
                 std::hint::black_box(decided.expect("a bundled policy does not fail"));

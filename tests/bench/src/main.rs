@@ -6,8 +6,11 @@
 //! ```text
 //! report   lines            measure  rounds, medians       batches  record batches to append
 //! host     a host to bench  native   policies as native code        bare  a component without a host
-//! cases    what is measured
+//! views    views of one side as another's  cases    what is measured
 //! ```
+
+#[macro_use]
+mod views;
 
 mod bare;
 mod batches;

@@ -53,21 +53,39 @@ pub(crate) fn run(report: &Report, plugins: &Plugins) -> Result<()> {
             black_box(policy.decide(black_box(&FLUSH)));
         }
     };
-    compare(report, "flush", bare::flush(&flush?, bare_flush()).map_err(bare)?, through(&wasm), through(&native));
+    compare(
+        report,
+        "flush",
+        bare::flush(&flush?, flush_view!(FLUSH, bare::FlushReason::Bound => bare::FlushView)).map_err(bare)?,
+        through(&wasm),
+        through(&native),
+    );
     let through = |host: &PolicyHost| {
         let mut policy = host.index("bench", &context);
         move || {
             black_box(policy.decide(black_box(&index_view)));
         }
     };
-    compare(report, "index", bare::index(&index?, bare_index(&index_view)).map_err(bare)?, through(&wasm), through(&native));
+    compare(
+        report,
+        "index",
+        bare::index(&index?, index_view!(index_view => bare::IndexView)).map_err(bare)?,
+        through(&wasm),
+        through(&native),
+    );
     let through = |host: &PolicyHost| {
         let mut policy = host.read_ahead("bench", &context);
         move || {
             black_box(policy.decide(black_box(&ahead_view)));
         }
     };
-    compare(report, "read-ahead", bare::read_ahead(&read_ahead?, bare_ahead(&ahead_view)).map_err(bare)?, through(&wasm), through(&native));
+    compare(
+        report,
+        "read-ahead",
+        bare::read_ahead(&read_ahead?, read_ahead_view!(ahead_view => bare::ReadAheadView)).map_err(bare)?,
+        through(&wasm),
+        through(&native),
+    );
     for (host, plugin) in [(&wasm, "components"), (&native, "native code")] {
         for status in host.status() {
             anyhow::ensure!(status.total.faults == 0 && status.total.fallbacks == 0 && status.total.calls > 0, "{plugin}: {status:?}");
@@ -111,58 +129,4 @@ fn native() -> Result<PolicyHost> {
 
 fn binding(kind: Kind, plugin: Arc<dyn PolicySource>) -> ActiveBinding {
     ActiveBinding { pattern: "*".to_owned(), kind, plugin: Ok(plugin), config: serde_json::json!({}), source: "bench".to_owned() }
-}
-
-fn bare_flush() -> bare::FlushView {
-    bare::FlushView {
-        reason: bare::FlushReason::Bound,
-        now_ms: FLUSH.now_ms,
-        buffered_bytes: FLUSH.buffered_bytes,
-        buffered_records: FLUSH.buffered_records,
-        buffered_partitions: FLUSH.buffered_partitions,
-        oldest_age_us: FLUSH.oldest_age_us,
-        quiet_us: FLUSH.quiet_us,
-        arrival_bytes_per_s: FLUSH.arrival_bytes_per_s,
-        arrival_batches_per_s: FLUSH.arrival_batches_per_s,
-        waiting_acks: FLUSH.waiting_acks,
-        uploads_in_flight: FLUSH.uploads_in_flight,
-        upload_p50_us: FLUSH.upload_p50_us,
-        ack_p99_us: FLUSH.ack_p99_us,
-        throttled_permille: FLUSH.throttled_permille,
-        pressure_permille: FLUSH.pressure_permille,
-        topic_put_share_permille: FLUSH.topic_put_share_permille,
-    }
-}
-
-fn bare_index(view: &IndexView) -> bare::IndexView {
-    bare::IndexView {
-        slice_bytes: view.slice_bytes,
-        slice_records: view.slice_records,
-        slice_batches: view.slice_batches,
-        time_span_ms: view.time_span_ms,
-        seeks_per_min: view.seeks_per_min,
-        time_lookups_per_min: view.time_lookups_per_min,
-        fetch_p50_bytes: view.fetch_p50_bytes,
-    }
-}
-
-fn bare_ahead(view: &ReadAheadView) -> bare::ReadAheadView {
-    bare::ReadAheadView {
-        run_fetches: view.run_fetches,
-        run_bytes: view.run_bytes,
-        last_fetch_bytes: view.last_fetch_bytes,
-        pace_bytes_per_s: view.pace_bytes_per_s,
-        lag_bytes: view.lag_bytes,
-        ready_bytes: view.ready_bytes,
-        in_flight_bytes: view.in_flight_bytes,
-        misses: view.misses,
-        evicted_bytes: view.evicted_bytes,
-        abandoned_bytes: view.abandoned_bytes,
-        store_first_byte_us: view.store_first_byte_us,
-        store_bytes_per_s: view.store_bytes_per_s,
-        slice_bytes: view.slice_bytes,
-        budget_free_bytes: view.budget_free_bytes,
-        cache_free_permille: view.cache_free_permille,
-        arrival_bytes_per_s: view.arrival_bytes_per_s,
-    }
 }

@@ -107,14 +107,7 @@ impl Producers {
     /// Notes the batches of a set that passed the check, with the offsets that they were given.
     pub(super) fn appended(&mut self, partition: PartitionId, batches: &[BatchMeta], ticket: &Arc<Ticket>, now: Instant) {
         for BatchMeta { header, .. } in batches {
-            let append = ProducerAppend {
-                partition,
-                producer_id: header.producer_id,
-                producer_epoch: header.producer_epoch,
-                first_sequence: header.base_sequence,
-                last_sequence: header.last_sequence(),
-                base_offset: header.base_offset,
-            };
+            let append = ProducerAppend::of(partition, header);
             self.producer(&append, now).push(&append, Arc::downgrade(ticket), now);
         }
     }
