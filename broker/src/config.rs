@@ -67,6 +67,8 @@ pub struct Limits {
     pub request_bytes: u32,
     /// Connections at once; more are closed as they come.
     pub connections: u32,
+    /// Connections at once from one address.
+    pub connections_per_address: u32,
     /// Requests of one connection that were read and are not answered yet. More: one connection gets more
     /// commits in flight; less: less waits behind a slow one.
     pub requests_per_connection: u32,
@@ -81,12 +83,22 @@ pub struct Limits {
     pub total_fetch_bytes: u32,
     /// Longest wait of a fetch for records, in milliseconds, whatever the client asks for.
     pub fetch_wait_ms: u32,
+    /// Incremental fetch sessions at once; 0 keeps none. A client without one names all its partitions in each fetch.
+    pub fetch_sessions: u32,
+    /// Bytes of all fetch sessions: 256 for each partition that a client follows, and the name of its topic.
+    pub fetch_session_bytes: u32,
+    /// A fetch session that was silent for longer makes room for others first; one that is younger gives way to
+    /// none, in milliseconds.
+    pub fetch_session_quiet_ms: u64,
     /// Most partitions of a topic that a client creates.
     pub partitions_per_topic: u32,
     /// A connection without a request for so long is closed, in milliseconds.
     pub idle_ms: u64,
     /// A connection whose half-sent request, or half-taken answer, does not move for so long is closed, in milliseconds.
     pub stall_ms: u64,
+    /// A connection whose request comes, or whose answer is taken, at fewer bytes a second than this, behind a first
+    /// `stall_ms`, is closed: half-sent requests hold room that others wait for.
+    pub slowest_bytes_per_s: u32,
     /// How long the requests in progress may take after a stop, in milliseconds.
     pub stop_ms: u64,
 }
@@ -96,15 +108,20 @@ impl Default for Limits {
         Self {
             request_bytes: 100 << 20,
             connections: 10_000,
+            connections_per_address: 10_000,
             requests_per_connection: 64,
             connection_bytes: 128 << 20,
             total_request_bytes: 512 << 20,
             fetch_bytes: 55 << 20,
             total_fetch_bytes: 512 << 20,
             fetch_wait_ms: 60_000,
+            fetch_sessions: 1_000,
+            fetch_session_bytes: 128 << 20,
+            fetch_session_quiet_ms: 120_000,
             partitions_per_topic: 10_000,
             idle_ms: 600_000,
             stall_ms: 60_000,
+            slowest_bytes_per_s: 16_384,
             stop_ms: 10_000,
         }
     }
@@ -117,6 +134,8 @@ impl BrokerSettings {
         let positive = [
             ("request_bytes", limits.request_bytes),
             ("connections", limits.connections),
+            ("connections_per_address", limits.connections_per_address),
+            ("slowest_bytes_per_s", limits.slowest_bytes_per_s),
             ("requests_per_connection", limits.requests_per_connection),
             ("fetch_bytes", limits.fetch_bytes),
             ("total_fetch_bytes", limits.total_fetch_bytes),

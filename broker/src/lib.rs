@@ -4,11 +4,12 @@
 //! into calls of [`tidegate::Storage`] and answers back, without copying a record on the way in or out.
 //!
 //! ```text
-//! server       listeners, limits, graceful stop
-//! connection   frames in, answers out in the order of their requests; what may wait at once is bounded
-//! api          one file for each API: what a request means
-//! group        consumer groups: a pure state machine, and the locks and timer around it
-//! wire         headers, the shape of requests (checked before they are decoded), encoding of answers
+//! server         listeners, limits, graceful stop
+//! connection     frames in, answers out in the order of their requests; what may wait at once is bounded
+//! api            one file for each API: what a request means
+//! fetch_session  what clients follow, so that they name only what changed
+//! group          consumer groups: a pure state machine, and the locks and timer around it
+//! wire           headers, the shape of requests (checked before they are decoded), encoding of answers
 //! ```
 //!
 //! Not there, and so not listed to clients: transactions, and the consumer group protocol of KIP-848 (clients that know it
@@ -18,6 +19,7 @@ mod api;
 mod config;
 mod connection;
 mod errors;
+mod fetch_session;
 mod group;
 mod server;
 mod topics;

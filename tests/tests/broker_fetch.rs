@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use kafka_protocol::messages::FetchRequest;
+use kafka_protocol::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
+use kafka_protocol::messages::{FetchRequest, FetchResponse, ListOffsetsRequest};
 use tidegate::store::Operation;
-use tidegate_tests::wire::{Running, batch, fetch, offsets, produce};
+use tidegate::types::TopicPartition;
+use tidegate_tests::wire::{Running, batch, fetch, name, offsets, produce};
 
 /// Fault case D05.
 #[tokio::test]
@@ -83,17 +85,85 @@ async fn what_cannot_be_read_says_why() -> anyhow::Result<()> {
     let mut client = broker.client().await?;
     client.create("topic", 1).await?;
     client.produce("topic", 0, batch(&[b"a"])).await?;
-    assert_eq!(client.fetch("topic", 0, 2, 100).await?.error_code, 1, "above the end");
-    assert_eq!(client.fetch("topic", 0, -7, 100).await?.error_code, 1, "below the start");
+    let partition = TopicPartition { topic: broker.storage.topics().await?[0].id, partition: 0 };
+    for (offset, what) in [(2, "above the end"), (-7, "below the start"), (i64::MAX, "far above"), (i64::MIN, "far below")] {
+        let refused = client.fetch("topic", 0, offset, 100).await?;
+        assert_eq!((refused.error_code, refused.log_start_offset, refused.high_watermark), (1, 0, 1), "{what}: the range is told");
+    }
+    broker.storage.trim(partition, 1).await?;
+    let below = client.fetch("topic", 0, 0, 100).await?;
+    assert_eq!((below.error_code, below.log_start_offset), (1, 1), "below the log start, after it moved");
     assert_eq!(client.fetch("topic", 1, 0, 100).await?.error_code, 3, "no such partition");
     assert_eq!(client.fetch("topic", -1, 0, 100).await?.error_code, 3, "no such partition");
     assert_eq!(client.fetch("other", 0, 0, 100).await?.error_code, 3, "no such topic, and none is made");
     assert_eq!(broker.storage.topics().await?.len(), 1);
-    let mut session = fetch("topic", &[(0, 0)], 100, 0).with_session_id(5).with_session_epoch(1);
-    assert_eq!(client.call(11, &session).await?.error_code, 70, "sessions are not kept");
-    session.topics[0].partitions[0].current_leader_epoch = i32::MAX;
-    let response = client.call(11, &session.with_session_id(0).with_session_epoch(0)).await?;
-    assert_eq!(response.responses[0].partitions[0].error_code, 75, "an epoch that is not there yet");
+    broker.stop().await
+}
+
+/// A client that knows an older leader than this one must look for its epoch, one that knows a newer one waits.
+#[tokio::test]
+async fn a_leader_epoch_that_is_not_the_current_one_is_refused() -> anyhow::Result<()> {
+    let broker = Running::start().await?;
+    let mut client = broker.client().await?;
+    client.create("topic", 1).await?;
+    client.produce("topic", 0, batch(&[b"a"])).await?;
+    let partition = TopicPartition { topic: broker.storage.topics().await?[0].id, partition: 0 };
+    let epoch = broker.storage.leader_epoch(partition).await? as i32;
+    for (known, code) in [(-1, 0), (epoch, 0), (epoch - 1, 74), (epoch + 1, 75), (i32::MAX, 75)] {
+        let mut request = fetch("topic", &[(0, 0)], 100, i32::MAX);
+        request.topics[0].partitions[0].current_leader_epoch = known;
+        let response = client.call(11, &request).await?;
+        assert_eq!(response.responses[0].partitions[0].error_code, code, "fetch with epoch {known}");
+        let asked = ListOffsetsPartition::default().with_timestamp(-1).with_current_leader_epoch(known);
+        let topic = ListOffsetsTopic::default().with_name(name("topic")).with_partitions(vec![asked]);
+        let response = client.call(7, &ListOffsetsRequest::default().with_topics(vec![topic])).await?;
+        let found = &response.topics[0].partitions[0];
+        assert_eq!((found.error_code, found.offset), (code, if code == 0 { 1 } else { -1 }), "offsets with epoch {known}");
+    }
+    broker.stop().await
+}
+
+/// Without transactions nothing is ever undecided.
+#[tokio::test]
+async fn both_isolation_levels_see_the_same() -> anyhow::Result<()> {
+    let broker = Running::start().await?;
+    let mut client = broker.client().await?;
+    client.create("topic", 1).await?;
+    client.produce("topic", 0, batch(&[b"a", b"b"])).await?;
+    for isolation in [0, 1] {
+        let response = client.call(11, &fetch("topic", &[(0, 0)], 1 << 20, 0).with_isolation_level(isolation)).await?;
+        let found = &response.responses[0].partitions[0];
+        assert_eq!((found.high_watermark, found.last_stable_offset), (2, 2));
+        assert_eq!(offsets(found.records.as_ref().unwrap()), [(0, 1)]);
+    }
+    broker.stop().await
+}
+
+/// The answer waits until the partitions together have enough, and holds no more than it was asked for.
+#[tokio::test]
+async fn sizes_count_over_all_partitions() -> anyhow::Result<()> {
+    let broker = Running::start().await?;
+    let mut client = broker.client().await?;
+    client.create("topic", 3).await?;
+    let one = batch(&[&[1; 900][..]]).freeze();
+    let size = one.len();
+    let all: Vec<(i32, i64)> = (0..3).map(|partition| (partition, 0)).collect();
+    client.send(11, &fetch("topic", &all, 1 << 20, i32::MAX).with_min_bytes(2 * size as i32 + 1)).await?;
+    let mut other = broker.client().await?;
+    for partition in 0..3 {
+        assert_eq!(other.produce("topic", partition, one.clone()).await?.error_code, 0);
+    }
+    let response = client.receive::<FetchRequest>(11).await?;
+    let sizes = |response: &FetchResponse| -> Vec<usize> {
+        response.responses[0].partitions.iter().map(|partition| partition.records.as_ref().unwrap().len()).collect()
+    };
+    assert_eq!(sizes(&response), [size; 3]);
+    let response = client.call(11, &fetch("topic", &all, 2 * size as i32, 0).with_max_bytes(2 * size as i32)).await?;
+    assert_eq!(sizes(&response).iter().sum::<usize>(), 2 * size);
+    let mut request = fetch("topic", &all, 0, 0).with_max_bytes(1 << 20);
+    request.topics[0].partitions[2].partition_max_bytes = 1 << 20;
+    let response = broker.client().await?.call(11, &request).await?;
+    assert_eq!(sizes(&response), [size, 0, size], "each partition has its own bound, but the first one gives a batch");
     broker.stop().await
 }
 

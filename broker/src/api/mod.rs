@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use self::turns::Turns;
 use crate::config::BrokerSettings;
 use crate::connection::{Accepted, Handler, Outcome};
+use crate::fetch_session::FetchSessions;
 use crate::group::Groups;
 use crate::topics::Topics;
 use crate::wire::answer::Answer;
@@ -80,6 +81,7 @@ pub(crate) struct Service {
     storage: Storage,
     topics: Topics,
     groups: Groups,
+    fetch_sessions: FetchSessions,
     settings: BrokerSettings,
     /// Bytes of records in answers that are not written yet.
     fetch_room: Arc<Semaphore>,
@@ -116,6 +118,7 @@ impl Service {
         Self {
             topics: Topics::new(storage.clone(), settings.auto_create_topics),
             groups: Groups::new(storage.clone(), settings.groups.clone()),
+            fetch_sessions: FetchSessions::new(&settings.limits, storage.env().clone(), storage.metrics().clone()),
             fetch_room: Arc::new(Semaphore::new(settings.limits.total_fetch_bytes as usize)),
             storage,
             settings,
@@ -163,7 +166,7 @@ impl Service {
             }
             ApiKey::Fetch => {
                 let request = decode(frame, body, call.version, &schema::FETCH)?;
-                later(async move { service.fetch(session, call, request).await })
+                self.fetch(session, call, request)
             }
             ApiKey::InitProducerId => {
                 let request = decode(frame, body, call.version, &schema::INIT_PRODUCER_ID)?;

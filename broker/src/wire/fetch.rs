@@ -1,8 +1,10 @@
 //! Fetch answers, encoded around the records: the batches go out as the cache holds them.
 //!
-//! The message is `FetchResponse` of the Kafka protocol guide, versions 4 to 18. Sessions are not kept
-//! (session id 0), nothing is transactional (the last stable offset is the high watermark), and an empty
-//! record set is written as empty, not null, which some clients cannot read.
+//! The message is `FetchResponse` of the Kafka protocol guide, versions 4 to 18. Nothing is transactional (the last
+//! stable offset is the high watermark, whatever the isolation level), and an empty record set is written as
+//! empty, not null, which some clients cannot read.
+
+use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use uuid::Uuid;
@@ -16,13 +18,15 @@ const FLEXIBLE: i16 = 12;
 pub(crate) struct FetchAnswer {
     /// Error of the whole request, from version 7 on.
     pub(crate) error: i16,
+    /// The session, from version 7 on; 0: none.
+    pub(crate) session_id: i32,
     pub(crate) topics: Vec<TopicAnswer>,
 }
 
 /// One topic of it, by name or, from version 13 on, by id.
 #[derive(Debug)]
 pub(crate) struct TopicAnswer {
-    pub(crate) name: String,
+    pub(crate) name: Arc<str>,
     pub(crate) id: Uuid,
     pub(crate) partitions: Vec<PartitionAnswer>,
 }
@@ -45,7 +49,7 @@ impl FetchAnswer {
         out.current.put_i32(0);
         if version >= 7 {
             out.current.put_i16(self.error);
-            out.current.put_i32(0);
+            out.current.put_i32(self.session_id);
         }
         out.count(self.topics.len());
         for topic in self.topics {
@@ -72,6 +76,16 @@ impl TopicAnswer {
 }
 
 impl PartitionAnswer {
+    /// A partition without records: there are none, or an error is in the way.
+    pub(crate) fn empty(partition: i32, error: i16, high_watermark: i64, log_start: i64) -> Self {
+        Self { partition, error, high_watermark, log_start, records: Vec::new() }
+    }
+
+    /// Whether records come with it.
+    pub(crate) fn has_records(&self) -> bool {
+        self.records.iter().any(|chunk| !chunk.is_empty())
+    }
+
     fn record_bytes(&self) -> usize {
         self.records.iter().map(Bytes::len).sum()
     }
@@ -167,7 +181,7 @@ mod tests {
         let one = vec![partition(0, 0, &[b"first", long]), partition(1, 0, &[]), partition(2, 1, &[])];
         let two = vec![partition(9, 0, &[long])];
         let topic = |name: &str, id, partitions| TopicAnswer { name: name.into(), id: Uuid::from_u128(id), partitions };
-        FetchAnswer { error: 0, topics: vec![topic("one", 1, one), topic("two", 2, two), topic("none", 3, vec![])] }
+        FetchAnswer { error: 0, session_id: 0x01020304, topics: vec![topic("one", 1, one), topic("two", 2, two), topic("none", 3, vec![])] }
     }
 
     /// The same answer by the codec's own types.
@@ -184,9 +198,14 @@ mod tests {
                     .with_records(Some(p.records.concat().into()))
             });
             let named = FetchableTopicResponse::default().with_partitions(partitions.collect());
-            if version >= TOPIC_IDS { named.with_topic_id(topic.id) } else { named.with_topic(StrBytes::from_string(topic.name).into()) }
+            if version >= TOPIC_IDS {
+                named.with_topic_id(topic.id)
+            } else {
+                named.with_topic(StrBytes::from_string(topic.name.to_string()).into())
+            }
         });
-        FetchResponse::default().with_responses(topics.collect())
+        let response = FetchResponse::default().with_responses(topics.collect());
+        if version >= 7 { response.with_session_id(0x01020304) } else { response }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use prometheus_client::registry::Registry;
 
 pub mod cache;
+mod fetch;
 mod group;
 mod lane;
 mod policy;
@@ -12,6 +13,7 @@ mod runtime;
 mod store;
 
 pub use cache::CacheMetrics;
+pub use fetch::FetchMetrics;
 pub use group::GroupMetrics;
 pub use lane::LaneMetrics;
 pub use policy::{PolicyCounters, PolicyMetrics};
@@ -35,6 +37,8 @@ pub struct Metrics {
     pub runtime: RuntimeMetrics,
     /// Consumer groups.
     pub group: GroupMetrics,
+    /// Fetch sessions of the broker.
+    pub fetch: FetchMetrics,
 }
 
 impl Default for Metrics {
@@ -47,6 +51,7 @@ impl Default for Metrics {
             policy: PolicyMetrics::register(registry.sub_registry_with_prefix("policy")),
             runtime: RuntimeMetrics::register(registry.sub_registry_with_prefix("runtime")),
             group: GroupMetrics::register(registry.sub_registry_with_prefix("group")),
+            fetch: FetchMetrics::register(registry.sub_registry_with_prefix("fetch")),
             registry,
         }
     }
