@@ -5,6 +5,7 @@
 //!
 //! ```text
 //! server         listeners, limits, graceful stop
+//! admission      how many connections, and from where
 //! connection     frames in, answers out in the order of their requests; what may wait at once is bounded
 //! api            one file for each API: what a request means
 //! fetch_session  what clients follow, so that they name only what changed
@@ -15,6 +16,7 @@
 //! Not there, and so not listed to clients: transactions, and the consumer group protocol of KIP-848 (clients that know it
 //! also know the classic one, which is their default).
 
+mod admission;
 mod api;
 mod config;
 mod connection;

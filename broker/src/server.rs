@@ -7,15 +7,16 @@ use std::time::Duration;
 use futures::future::join_all;
 use tidegate::Storage;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
+use crate::admission::{Admission, Place};
 use crate::api::{Endpoint, Service, Session};
 use crate::config::{BrokerSettings, ListenerSettings};
-use crate::connection::{Bounds, serve};
+use crate::connection::{Bounds, Pace, serve};
 
 /// Pause after a failed accept: it fails again at once where file descriptors have run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -43,7 +44,7 @@ pub struct Broker {
     /// Bounds of each connection.
     bounds: Bounds,
     /// Connections that may still come.
-    connections: Arc<Semaphore>,
+    connections: Arc<Admission>,
     /// How long a stop may take.
     stop_within: Duration,
 }
@@ -70,13 +71,13 @@ impl Broker {
             frame: limits.request_bytes as usize,
             total: Arc::new(Semaphore::new(limits.total_request_bytes as usize)),
             idle: Duration::from_millis(limits.idle_ms),
-            stall: Duration::from_millis(limits.stall_ms),
+            pace: Pace { stall: Duration::from_millis(limits.stall_ms), slowest: limits.slowest_bytes_per_s },
         };
         Ok(Self {
             service: Arc::new(Service::new(storage, settings)),
             listeners,
             bounds,
-            connections: Arc::new(Semaphore::new(limits.connections as usize)),
+            connections: Admission::new(limits.connections, limits.connections_per_address),
             stop_within: Duration::from_millis(limits.stop_ms),
         })
     }
@@ -115,12 +116,15 @@ impl Broker {
     }
 
     fn admit(&self, socket: TcpStream, client: SocketAddr, listener: &Listener, stop: &CancellationToken, running: &mut JoinSet<()>) {
-        let Ok(permit) = self.connections.clone().try_acquire_owned() else {
-            warn!(%client, "connection refused: broker.limits.connections are open");
-            return;
+        let place = match self.connections.admit(client.ip()) {
+            Ok(place) => place,
+            Err(full) => {
+                warn!(%client, %full, "connection refused");
+                return;
+            }
         };
         let session = Session::new(listener.endpoint.clone(), client.ip(), stop.clone());
-        let connection = Connection { service: self.service.clone(), bounds: self.bounds.clone(), session, _permit: permit };
+        let connection = Connection { service: self.service.clone(), bounds: self.bounds.clone(), session, _place: place };
         running.spawn(connection.run(socket, client, stop.clone()));
     }
 }
@@ -130,7 +134,7 @@ struct Connection {
     service: Arc<Service>,
     bounds: Bounds,
     session: Session,
-    _permit: OwnedSemaphorePermit,
+    _place: Place,
 }
 
 impl Connection {

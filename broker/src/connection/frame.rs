@@ -3,17 +3,20 @@
 //! The buffer has exactly the frame's size, so a record set cut out of it reaches the host where the socket
 //! put it. Before a buffer is made its length is checked against the limit, and room for it is taken in the
 //! budgets of the connection and of the broker.
+//!
+//! A frame must not stand still, and must not take for ever byte by byte either: it holds its room meanwhile.
 
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
+use tidegate::env::{Instant, now};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
+use tokio::time::{timeout, timeout_at};
 
-use super::Bounds;
+use super::{Bounds, Pace};
 
 /// Shortest header: API key, version, correlation id.
 const MIN_FRAME: usize = 8;
@@ -29,6 +32,8 @@ pub(crate) enum FrameError {
     Idle(Duration),
     #[error("a frame stood still for {0:?}")]
     Stalled(Duration),
+    #[error("a frame of {expected} bytes had brought {read} after {after:?}: too slow (broker.limits.slowest_bytes_per_s)")]
+    Slow { read: usize, expected: usize, after: Duration },
     #[error(transparent)]
     Io(#[from] io::Error),
 }
@@ -47,7 +52,7 @@ pub(crate) struct FrameReader<R> {
     connection: Arc<Semaphore>,
     total: Arc<Semaphore>,
     idle: Duration,
-    stall: Duration,
+    pace: Pace,
 }
 
 impl<R: AsyncRead + Unpin> FrameReader<R> {
@@ -58,7 +63,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
             connection: Arc::new(Semaphore::new(bounds.bytes)),
             total: bounds.total.clone(),
             idle: bounds.idle,
-            stall: bounds.stall,
+            pace: bounds.pace,
         }
     }
 
@@ -67,7 +72,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         let Some(len) = self.length().await? else { return Ok(None) };
         let room = self.room(len).await;
         let mut frame = BytesMut::with_capacity(len);
-        self.fill(&mut frame, len, self.stall, FrameError::Stalled).await?;
+        self.fill(&mut frame, len, now()).await?;
         if frame.len() < len {
             return Err(FrameError::CutShort { read: frame.len(), expected: len });
         }
@@ -76,10 +81,14 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
 
     async fn length(&mut self) -> Result<Option<usize>, FrameError> {
         let mut bytes = BytesMut::with_capacity(4);
-        self.fill(&mut bytes, 4, self.idle, FrameError::Idle).await?;
+        let mut socket = (&mut self.socket).take(4);
+        let read = timeout(self.idle, socket.read_buf(&mut bytes)).await.map_err(|_| FrameError::Idle(self.idle))??;
+        if read == 0 {
+            return Ok(None);
+        }
+        self.fill(&mut bytes, 4, now()).await?;
         match <[u8; 4]>::try_from(&bytes[..]) {
             Ok(length) => self.check(i32::from_be_bytes(length)).map(Some),
-            Err(_) if bytes.is_empty() => Ok(None),
             Err(_) => Err(FrameError::CutShort { read: bytes.len(), expected: 4 }),
         }
     }
@@ -96,17 +105,18 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         FrameRoom { _connection: connection, _total: total }
     }
 
-    /// Reads until `frame` holds `len` bytes or the connection ends.
-    async fn fill(
-        &mut self,
-        frame: &mut BytesMut,
-        len: usize,
-        patience: Duration,
-        late: fn(Duration) -> FrameError,
-    ) -> Result<(), FrameError> {
-        let mut socket = (&mut self.socket).take(len as u64);
+    /// Reads until `frame`, begun at `began`, holds `len` bytes or the connection ends.
+    async fn fill(&mut self, frame: &mut BytesMut, len: usize, began: Instant) -> Result<(), FrameError> {
+        let Pace { stall, .. } = self.pace;
+        let deadline = began + self.pace.patience(len);
+        let mut socket = (&mut self.socket).take((len - frame.len()) as u64);
         while frame.len() < len {
-            let read = timeout(patience, socket.read_buf(frame)).await.map_err(|_| late(patience))??;
+            let at = deadline.min(now() + stall);
+            let read = match timeout_at(at, socket.read_buf(frame)).await {
+                Ok(read) => read?,
+                Err(_) if at < deadline => return Err(FrameError::Stalled(stall)),
+                Err(_) => return Err(FrameError::Slow { read: frame.len(), expected: len, after: began.elapsed() }),
+            };
             if read == 0 {
                 break;
             }

@@ -7,18 +7,20 @@
 //!
 //! Bounds: a request holds a slot of its connection until its answer is written, and its bytes in two budgets
 //! (connection, broker) until the host holds them or the answer is written. When a bound is reached, no more is read.
+//! A client that sends or takes too slowly is dropped: what it holds is room that others wait for.
 
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::BytesMut;
+use bytes::{Buf, BytesMut};
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesOrdered;
+use tidegate::env::now;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
-use tokio::time::timeout;
+use tokio::time::timeout_at;
 use tokio_util::sync::CancellationToken;
 
 use self::frame::{FrameError, FrameReader, FrameRoom};
@@ -71,8 +73,24 @@ pub(crate) struct Bounds {
     pub(crate) total: Arc<Semaphore>,
     /// Longest silence between requests.
     pub(crate) idle: Duration,
-    /// Longest standstill within a frame or an answer.
+    /// Slowest that frames come and answers go.
+    pub(crate) pace: Pace,
+}
+
+/// How slowly a client may send a frame, or take an answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    /// Longest standstill.
     pub(crate) stall: Duration,
+    /// Bytes a second on the whole, behind a first time of `stall`.
+    pub(crate) slowest: u32,
+}
+
+impl Pace {
+    /// How long so many bytes may take.
+    fn patience(self, bytes: usize) -> Duration {
+        self.stall + Duration::from_secs_f64(bytes as f64 / f64::from(self.slowest))
+    }
 }
 
 /// Why a connection ended.
@@ -90,6 +108,8 @@ pub(crate) enum Ended {
     Write(#[from] std::io::Error),
     #[error("answer not taken for {0:?}")]
     WriteStalled(Duration),
+    #[error("{left} bytes of an answer not taken after {after:?}: too slow (broker.limits.slowest_bytes_per_s)")]
+    WriteSlow { left: usize, after: Duration },
 }
 
 /// A request that was accepted, with what it holds.
@@ -136,7 +156,7 @@ pub(crate) async fn serve<H: Handler>(
         closing.cancel();
         Ok(refused)
     };
-    match tokio::try_join!(reading, ordering, write(socket.1, answers, bounds.stall)) {
+    match tokio::try_join!(reading, ordering, write(socket.1, answers, bounds.pace)) {
         Ok((_, Some(refused), ())) => Ended::Refused(refused),
         Ok((ended, None, ())) => ended,
         Err(ended) => ended,
@@ -197,16 +217,25 @@ async fn order(mut accepted: mpsc::Receiver<Pending>, done: mpsc::Sender<(Answer
     None
 }
 
-async fn write(mut socket: impl AsyncWrite + Unpin, mut answers: mpsc::Receiver<(Answer, Ticket)>, stall: Duration) -> Result<(), Ended> {
-    while let Some((mut answer, ticket)) = answers.recv().await {
-        while bytes::Buf::has_remaining(&answer) {
-            match timeout(stall, socket.write_buf(&mut answer)).await {
-                Ok(Ok(0)) => return Err(std::io::Error::from(std::io::ErrorKind::WriteZero).into()),
-                Ok(written) => written?,
-                Err(_) => return Err(Ended::WriteStalled(stall)),
-            };
-        }
+async fn write(mut socket: impl AsyncWrite + Unpin, mut answers: mpsc::Receiver<(Answer, Ticket)>, pace: Pace) -> Result<(), Ended> {
+    while let Some((answer, ticket)) = answers.recv().await {
+        send(&mut socket, answer, pace).await?;
         drop(ticket);
     }
     Ok(socket.shutdown().await?)
+}
+
+async fn send(socket: &mut (impl AsyncWrite + Unpin), mut answer: Answer, pace: Pace) -> Result<(), Ended> {
+    let began = now();
+    let deadline = began + pace.patience(answer.remaining());
+    while answer.has_remaining() {
+        let at = deadline.min(now() + pace.stall);
+        match timeout_at(at, socket.write_buf(&mut answer)).await {
+            Ok(Ok(0)) => return Err(std::io::Error::from(std::io::ErrorKind::WriteZero).into()),
+            Ok(written) => written?,
+            Err(_) if at < deadline => return Err(Ended::WriteStalled(pace.stall)),
+            Err(_) => return Err(Ended::WriteSlow { left: answer.remaining(), after: began.elapsed() }),
+        };
+    }
+    Ok(())
 }

@@ -78,7 +78,7 @@ fn bounds() -> Bounds {
         frame: 500,
         total: Arc::new(Semaphore::new(10_000)),
         idle: Duration::from_secs(60),
-        stall: Duration::from_secs(10),
+        pace: Pace { stall: Duration::from_secs(10), slowest: 100 },
     }
 }
 
@@ -257,6 +257,72 @@ async fn silence_and_standstill_end_a_connection() {
     let mut stalled = start(bounds());
     stalled.client.write_all(&request(b'n', 1, 20)[..15]).await.unwrap();
     assert!(matches!(stalled.ended.await.unwrap(), Ended::Frame(FrameError::Stalled(_))));
+}
+
+/// A byte now and then is no standstill, but the frame holds its room, and so must end.
+#[tokio::test(start_paused = true)]
+async fn a_frame_that_never_ends_is_not_waited_for() {
+    let total = Arc::new(Semaphore::new(500));
+    let mut served = start(Bounds { total: total.clone(), ..bounds() });
+    let began = tidegate::env::now();
+    let frame = request(b'n', 1, 500);
+    let dripping = async {
+        for byte in frame {
+            if served.client.write_all(&[byte]).await.is_err() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_secs(9)).await;
+        }
+        served.ended.await.unwrap()
+    };
+    let ended = dripping.await;
+    assert!(matches!(ended, Ended::Frame(FrameError::Slow { expected: 4, .. })), "{ended}");
+    assert!(began.elapsed() < Duration::from_secs(20));
+
+    let mut served = start(Bounds { total: total.clone(), ..bounds() });
+    let began = tidegate::env::now();
+    served.client.write_all(&request(b'n', 1, 500)[..100]).await.unwrap();
+    settle().await;
+    assert_eq!(total.available_permits(), 0, "it has its room");
+    let ended = loop {
+        if let Ok(ended) = served.ended.try_recv() {
+            break ended;
+        }
+        let _ = served.client.write_all(&[1]).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    };
+    assert!(matches!(ended, Ended::Frame(FrameError::Slow { expected: 500, .. })), "{ended}");
+    assert!(began.elapsed() <= Duration::from_secs(17), "10 s, and 5 s for 500 bytes");
+    assert_eq!(total.available_permits(), 500, "and has given it back");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_taken_drop_by_drop_is_dropped() {
+    let (mut client, server) = duplex(16);
+    let handler = Echo::new();
+    handler.release(100);
+    let stop = CancellationToken::new();
+    let bounds = bounds();
+    let serving = serve(split(server), &handler, &(), &bounds, &stop);
+    let dripping = async {
+        client.write_all(&request(b'l', 1, 400)).await.unwrap();
+        loop {
+            let _ = client.read_u8().await;
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    };
+    let ended = tokio::select! { ended = serving => ended, () = dripping => unreachable!("it goes on for ever") };
+    assert!(matches!(ended, Ended::WriteSlow { .. }), "{ended}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_client_at_a_fair_pace_is_served() {
+    let mut served = start(bounds());
+    for piece in request(b'n', 1, 490).chunks(50) {
+        served.client.write_all(piece).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(1_400)).await;
+    }
+    assert_eq!(served.answer().await, 1);
 }
 
 #[tokio::test(start_paused = true)]
