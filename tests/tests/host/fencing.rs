@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tidegate::ErrorKind;
+use tidegate::record::testing::batch;
 use tidegate::runtime::Event;
-use tidegate::store::{Fault, Gate, Request};
+use tidegate::store::{Fault, Gate, Operation, Request};
 use tidegate_tests::records::one;
 use tidegate_tests::stores::Pausable;
 use tidegate_tests::world::{World, at, commit, create, is_log_key, is_segment_put, read_values, topic_name, until, value};
@@ -72,6 +73,46 @@ async fn a_lead_regained_sees_what_others_wrote_meanwhile() {
     let read = read_values(&a, partition).await.unwrap();
     assert_eq!(read.len(), 1_002);
     assert_eq!((&read[&0], &read[&1_000], &read[&1_001]), (&value("a"), &b"b999".to_vec(), &value("a again")));
+}
+
+/// The old leader does not know yet: what it remembers of a producer that went on with the new one is no ground to refuse it.
+#[tokio::test(start_paused = true)]
+async fn a_producer_of_the_new_leader_is_sent_on_by_the_old_one_and_not_refused() {
+    let world = World::default();
+    let of = |epoch, sequence| batch(1, 20).producer(7, epoch, sequence).build();
+    for (epoch, sequence) in [(0, 3), (1, 1)] {
+        let a = world.open().await;
+        let topic = create(&a, &format!("orders{epoch}"), 1, 1).await;
+        let partition = at(&topic, 0);
+        commit(&a, partition, of(0, 0)).await.unwrap();
+        let b = world.open().await;
+        for sent in [(0, 1), (0, 2), (1, 0)] {
+            commit(&b, partition, of(sent.0, sent.1)).await.unwrap();
+        }
+        let error = a.append(partition, of(epoch, sequence)).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotLeader, "epoch {epoch}, sequence {sequence}: {error}");
+        assert_eq!(a.metrics().lane.fenced.get(), 1, "and it knows now");
+    }
+}
+
+/// A leader that is one refuses as before; for whoever sends nonsense without end the store is asked now and then.
+#[tokio::test(start_paused = true)]
+async fn a_leader_refuses_for_few_requests() {
+    let world = World::default();
+    let host = world.open().await;
+    let topic = create(&host, "orders", 1, 1).await;
+    let of = |sequence| batch(1, 20).producer(7, 0, sequence).build();
+    commit(&host, at(&topic, 0), of(0)).await.unwrap();
+    world.store.reset_counters();
+    let began = tidegate::env::now();
+    let refused = futures::future::join_all((0..50).map(async |_| host.append(at(&topic, 0), of(9)).await.unwrap_err().kind())).await;
+    assert!(refused.iter().all(|kind| *kind == ErrorKind::InvalidInput), "{refused:?}");
+    for _ in 0..5 {
+        assert_eq!(host.append(at(&topic, 0), of(9)).await.unwrap_err().kind(), ErrorKind::InvalidInput);
+    }
+    let looks = world.store.requests(Operation::Get);
+    assert!(u128::from(looks) <= began.elapsed().as_millis() / 100 + 1, "{looks} looks in {:?}", began.elapsed());
+    assert_eq!(commit(&host, at(&topic, 0), of(1)).await.unwrap(), 1);
 }
 
 /// The old host shuts down while its segment is on its way; the new one opens at once.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::producers::Verdict;
+use super::producers::{ProducerError, Verdict};
 use super::state::State;
 use super::ticket::{Committed, Ticket};
 use super::{Inner, Lane};
@@ -35,7 +35,8 @@ impl Lane {
     /// most the append time-out, then [`Busy`](ErrorKind::Busy). Cancelled before it returns, nothing was appended.
     ///
     /// A set that its idempotent producer sends again is not appended again: it gets the offset and the fate of the first copy.
-    /// [`InvalidInput`](ErrorKind::InvalidInput) has a [`ProducerError`](super::ProducerError) as its source where the producer's epoch or sequence is wrong.
+    /// [`InvalidInput`](ErrorKind::InvalidInput) has a [`ProducerError`](super::ProducerError) as its source where the producer's epoch or sequence is wrong;
+    /// [`NotLeader`](ErrorKind::NotLeader) if another writer took the lead, even where it was not known before.
     pub async fn append(&self, partition: PartitionId, set: RecordSet) -> Result<Appended> {
         let inner = &*self.inner;
         let log_start = self.partition(partition)?.offsets()?.log_start;
@@ -45,9 +46,7 @@ impl Lane {
             return Err(Error::new(ErrorKind::InvalidInput, message));
         }
         // Before it waits for room: what is there already needs none.
-        if set.has_producers()
-            && let Some(known) = inner.known(&inner.state.lock(), partition, &set, log_start)?
-        {
+        if let Some(known) = self.known_to_the_leader(partition, &set, log_start).await? {
             return Ok(known);
         }
         let patience = Duration::from_millis(inner.shared.settings.append_timeout_ms);
@@ -64,6 +63,20 @@ impl Lane {
             let message = format!("{}: {WINDOW} segments wait for the object store and the write buffer is full", inner.id);
             Error::new(ErrorKind::Busy, message)
         })?
+    }
+}
+
+impl Lane {
+    /// As [`Inner::known`]; but a producer is refused only by a lane that leads at that moment.
+    async fn known_to_the_leader(&self, partition: PartitionId, set: &RecordSet, log_start: Offset) -> Result<Option<Appended>> {
+        let known = || self.inner.known(&self.inner.state.lock(), partition, set, log_start);
+        match known() {
+            Err(error) if error.cause::<ProducerError>().is_some() => {
+                self.confirm_lead().await?;
+                known()
+            }
+            known => known,
+        }
     }
 }
 

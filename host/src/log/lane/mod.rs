@@ -7,6 +7,7 @@
 //! - [`task`] is the one task that drives a lane: asks the flush policy, seals, starts uploads, commits in
 //!   slot order, starts checkpoints. Everything that a lane runs lives in it, so aborting it is a crash.
 //! - [`upload`] puts a segment into its slot, [`checkpoint`] moves the manifest, [`catalog`] finds old extents.
+//! - [`lead`] asks the store whether the lane still leads, before a producer is refused.
 //! - [`producers`] knows what idempotent producers appended, [`snapshot`] keeps that where a manifest has no room for it.
 //! - [`retention`] moves log starts, [`sweep`] deletes what no reader can reach.
 //!
@@ -34,6 +35,7 @@ mod backoff;
 mod catalog;
 mod checkpoint;
 mod keys;
+mod lead;
 mod lifecycle;
 mod manifest;
 mod open;
@@ -78,6 +80,8 @@ struct Inner {
     manifest: tokio::sync::Mutex<StoredManifest>,
     sweep: Mutex<sweep::Dead>,
     snapshots: Mutex<snapshot::Leftovers>,
+    /// The last look into the store for another leader; one at a time.
+    look: tokio::sync::Mutex<Option<lead::Look>>,
     uploads: Semaphore,
     /// Wakes the task: the buffer, the plan or a request has changed.
     wake: Notify,

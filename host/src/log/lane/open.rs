@@ -182,6 +182,7 @@ impl Inner {
             uploads_us: Recent::new(),
         };
         Self {
+            look: tokio::sync::Mutex::default(),
             uploads: Semaphore::new(shared.settings.uploads_per_lane as usize),
             flush_policy: Mutex::new(shared.policies.flush(topic.name.as_str(), &context)),
             index_policy: Mutex::new(shared.policies.index(topic.name.as_str(), &context)),

@@ -16,7 +16,8 @@ use crate::env::{self, Instant};
 use crate::error::{Error, ErrorKind};
 use crate::log::{Event, Extent};
 use crate::policy::FlushReason;
-use crate::types::WINDOW;
+use crate::segment::Identity;
+use crate::types::{Slot, WINDOW};
 
 /// Segments behind the checkpoint at which no more are sealed until the manifest has moved: what an opening has to walk is bounded.
 const MOST_SINCE_CHECKPOINT: u64 = 1_024;
@@ -79,13 +80,7 @@ impl Task {
 
     fn uploaded(&mut self, outcome: Outcome) {
         match outcome {
-            Outcome::Fenced(slot, other) => {
-                let message = format!(
-                    "{} is led by another writer: slot {slot} holds an object of epoch {}, nonce {}",
-                    self.inner.id, other.epoch, other.nonce
-                );
-                self.inner.fence(message);
-            }
+            Outcome::Fenced(slot, other) => self.inner.fenced_by(slot, other),
             Outcome::Stored(slot, stored, took) => {
                 let mut state = self.inner.state.lock();
                 if matches!(state.phase, Phase::Ended(_)) {
@@ -196,6 +191,13 @@ impl Inner {
         }
     }
 
+    /// Ends the lane, since a slot holds an object of another writer.
+    pub(super) fn fenced_by(&self, slot: Slot, other: Identity) {
+        let (epoch, nonce) = (other.epoch, other.nonce);
+        self.wake.notify_one();
+        self.fence(format!("{} is led by another writer: slot {slot} holds an object of epoch {epoch}, nonce {nonce}", self.id));
+    }
+
     fn fence(&self, message: String) {
         tracing::warn!(lane = %self.id, message, "fenced");
         self.shared.metrics.lane.fenced.inc();
@@ -204,7 +206,7 @@ impl Inner {
     }
 
     /// Enters a committed segment into the catalog's tail and the partitions' ends; its extents in slice order.
-    fn note_committed(&self, state: &mut State, slot: crate::types::Slot, sealed: &crate::segment::Sealed) -> Vec<Extent> {
+    fn note_committed(&self, state: &mut State, slot: Slot, sealed: &crate::segment::Sealed) -> Vec<Extent> {
         let object = self.keys.slot(slot);
         let mut extents = Vec::with_capacity(sealed.footer.slices.len());
         for slice in &sealed.footer.slices {

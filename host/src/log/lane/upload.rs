@@ -98,7 +98,7 @@ pub(super) async fn create_own(store: &dyn ObjectStore, key: &str, body: &Body, 
 }
 
 /// The header of a log object.
-async fn read_header(store: &dyn ObjectStore, key: &str) -> Result<Header, StoreError> {
+pub(super) async fn read_header(store: &dyn ObjectStore, key: &str) -> Result<Header, StoreError> {
     let object = store.get(key, GetRange::Bounded(0..HEADER_LEN as u64)).await?;
     Header::decode(&object.bytes).map_err(|e| StoreError {
         kind: StoreErrorKind::Corrupt,
