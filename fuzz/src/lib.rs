@@ -1,4 +1,4 @@
-//! The pure layers of the host, compiled on their own: no runtime, no store, no wasmtime, so that an
+//! The pure layers of the host, and the decoding of requests of the broker, compiled on their own: no runtime, no store, no wasmtime, so that an
 //! instrumented build takes seconds. That they compile like this also shows that they need nothing else.
 #![allow(dead_code, missing_docs, reason = "parts that only the host uses")]
 
@@ -16,6 +16,7 @@ pub mod record;
 pub mod segment;
 #[path = "../../host/src/types.rs"]
 pub mod types;
+pub mod wire;
 
 pub use error::{Error, ErrorKind};
 

@@ -88,6 +88,11 @@ impl Client {
         Ok(self.stream.write_all(bytes).await?)
     }
 
+    /// Tells that no more is sent; answers can still come.
+    pub async fn end(&mut self) -> anyhow::Result<()> {
+        Ok(self.stream.shutdown().await?)
+    }
+
     /// Sends a request without waiting for its answer.
     pub async fn send<R: Request>(&mut self, version: i16, request: &R) -> anyhow::Result<()> {
         self.sent += 1;
@@ -111,6 +116,15 @@ impl Client {
         let mut bytes = vec![0; len as usize];
         self.stream.read_exact(&mut bytes).await?;
         Ok(bytes.into())
+    }
+
+    /// The next answer's bytes, without their length, into room that is there already.
+    pub async fn receive_into(&mut self, answer: &mut BytesMut) -> anyhow::Result<()> {
+        let len = self.stream.read_u32().await.context("no answer")? as usize;
+        ensure!(len <= answer.capacity(), "an answer of {len} bytes, there is room for {}", answer.capacity());
+        answer.clear();
+        answer.resize(len, 0);
+        Ok(self.stream.read_exact(answer).await.map(|_| ())?)
     }
 
     /// The answer to the oldest request without one.
