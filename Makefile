@@ -4,7 +4,7 @@ PROFILE ?= release
 SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint unit plugins model proof bench fuzz deny tools clean
+.PHONY: help run test lint unit plugins interop model proof bench fuzz deny tools clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -24,14 +24,17 @@ unit: ## tests that need no server, no plugin and no network
 plugins: ## build the bundled policies as components into target/plugins
 	@scripts/plugins.sh
 
+interop: ## run real Kafka clients and tools against the broker on S3: minutes, and much to install (CLIENT=kafkajs runs one)
+	@PROFILE=$(PROFILE) scripts/interop.sh $(CLIENT) $(ARGS)
+
 model: ## check the commit protocol over every interleaving, up to bounds that take a minute
 	@scripts/model.sh
 
 proof: ## the same at larger bounds, and that every rule is needed: many minutes
 	@scripts/model.sh --all
 
-bench: ## measure: one JSON line for each name (CASE=append measures one case)
-	@scripts/bench.sh $(CASE)
+bench: ## measure: one JSON line for each name (CASE=append measures one case; CASE=peers PEERS=folder compares with other brokers)
+	@PEERS=$(PEERS) scripts/bench.sh $(CASE) $(ARGS)
 
 fuzz: ## share SECONDS=60 among the fuzz targets
 	@scripts/fuzz.sh $(SECONDS)

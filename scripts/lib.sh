@@ -13,6 +13,9 @@ fi
 target=${CARGO_TARGET_DIR:-$root/target}
 
 SEAWEEDFS_VERSION=4.48
+KAFKA_VERSION=4.4.0 # Apache Kafka: its clients, its tools, and its broker to compare with
+LOG4J_VERSION=2.25.5
+PYTHON_CLIENTS="confluent-kafka==2.16.1 aiokafka==0.14.0 cramjam==2.14.0"
 WASM_TARGETS=(wasm32-unknown-unknown wasm32-wasip2)
 
 say() { printf '\n== %s\n' "$*" >&2; }

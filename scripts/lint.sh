@@ -2,6 +2,10 @@
 # Formatting, clippy and documentation; a warning is a failure.
 source "$(dirname "$0")/lib.sh"
 
+say "scripts"
+for script in scripts/*.sh .ci/run; do
+    bash -n "$script"
+done
 say "formatting"
 cargo fmt --all --check
 say "clippy"

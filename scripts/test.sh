@@ -16,6 +16,8 @@ export TIDEGATE_BIN=$(binary dev)
 
 say "tests"
 cargo test --workspace --locked --no-fail-fast
+say "what the interop programs compare"
+python3 -B -m unittest discover --start-directory tests/interop
 say "the commit protocol"
 scripts/model.sh
 if command -v cargo-deny >/dev/null || [ -x "$cache/cargo-deny/bin/cargo-deny" ]; then
