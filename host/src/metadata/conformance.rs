@@ -13,6 +13,7 @@ use crate::error::{ErrorKind, Result};
 use crate::policy::Kind;
 use crate::types::{TopicId, TopicName};
 
+mod documents;
 mod offsets;
 mod producer_ids;
 
@@ -28,6 +29,7 @@ pub async fn conformance(metadata: Arc<dyn MetadataStore>) {
     one_of_many_creators_wins(&metadata).await;
     bindings_change_one_after_the_other(&metadata).await;
     producer_ids::no_id_is_given_twice(&metadata).await;
+    documents::documents_change_one_after_the_other(&metadata).await;
     offsets::offsets_change_one_after_the_other(&metadata).await;
     offsets::shards_of_offsets_are_apart(&*metadata).await;
 }

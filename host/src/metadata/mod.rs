@@ -1,4 +1,5 @@
-//! The metadata store: topics with their ids, policy bindings, the offsets of consumer groups, and the numbers of producers.
+//! The metadata store: topics with their ids, policy bindings, the offsets of consumer groups, the numbers of producers, and
+//! documents that the embedder keeps for itself.
 //!
 //! What lanes need to be correct (epochs, fences, offsets) lives in the lanes' own manifests; metadata says
 //! what exists. Everything hangs on the topic id: a topic deleted and created again is another topic.
@@ -18,11 +19,13 @@ use crate::types::{TimestampMs, TopicId, TopicName};
 
 pub mod conformance;
 mod document;
+mod documents;
 mod history;
 mod object;
 mod offsets;
 mod producer_ids;
 
+pub use documents::{Documents, MAX_DOCUMENT_BYTES};
 pub use history::{Action, Change, MAX_ATTEMPTS, MAX_CHANGES, Place, Placed};
 pub use object::ObjectMetadata;
 pub use offsets::{CommittedOffset, GroupOffsets, OFFSET_SHARDS, OffsetShard, offset_shard_of};
@@ -127,6 +130,13 @@ pub trait MetadataStore: Send + Sync + fmt::Debug + 'static {
 
     /// So many producer ids, at least 1, that nobody was given before and nobody will be given again. A failure may cost ids, never give one twice.
     async fn producer_ids(&self, count: u32) -> Result<Range<i64>>;
+
+    /// A document of the embedder's, by a name of 1 to 64 of `a-z 0-9 -`; `None` if it was never stored.
+    async fn document(&self, name: &str) -> Result<Versioned<Option<serde_json::Value>>>;
+
+    /// Replaces a document of at most [`MAX_DOCUMENT_BYTES`] on the version that was read or put, durably, and gives the new one;
+    /// [`AlreadyExists`](crate::ErrorKind::AlreadyExists) if another change came first.
+    async fn put_document(&self, name: &str, document: Versioned<serde_json::Value>) -> Result<Version>;
 }
 
 /// Shared handle.

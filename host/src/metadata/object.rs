@@ -1,8 +1,8 @@
 //! Metadata in the object store itself: no other service is needed.
 //!
 //! One object for each topic name, `meta/topics/{name}`, one for all bindings, `meta/bindings`, one for each shard of group
-//! offsets, `meta/groups/{number, 2 digits}`, and one that counts producer ids. Every write is create-only or on the
-//! version that was read.
+//! offsets, `meta/groups/{number, 2 digits}`, one that counts producer ids, and one for each document of the embedder's,
+//! `meta/documents/{name}`. Every write is create-only or on the version that was read.
 //!
 //! A deleted topic leaves a tombstone under its name, for ever. An unconditional delete could hit a topic that was
 //! created again in between, and a create whose reply was lost could arrive after it and bring the topic back.
@@ -17,7 +17,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use parking_lot::Mutex;
 
 use super::document::{Document, read, write};
-use super::{BindingSet, MetadataStore, OFFSET_SHARDS, OffsetShard, TopicRecord, Versioned, producer_ids};
+use super::{BindingSet, MetadataStore, OFFSET_SHARDS, OffsetShard, TopicRecord, Versioned, documents, producer_ids};
 use crate::env::Env;
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{ObjectMeta, ObjectStore, PutMode, Version};
@@ -203,6 +203,20 @@ impl MetadataStore for ObjectMetadata {
 
     async fn producer_ids(&self, count: u32) -> Result<Range<i64>> {
         producer_ids::take(&*self.store, &self.env, count).await
+    }
+
+    async fn document(&self, name: &str) -> Result<Versioned<Option<serde_json::Value>>> {
+        Ok(match read(&*self.store, &documents::key(name)?).await? {
+            None => Versioned { value: None, version: None },
+            Some((document, version)) => Versioned { value: document.value, version: Some(version) },
+        })
+    }
+
+    async fn put_document(&self, name: &str, document: Versioned<serde_json::Value>) -> Result<Version> {
+        let (key, mode) = (documents::key(name)?, document.version.map_or(PutMode::Create, PutMode::Replace));
+        documents::check_size(name, &document.value)?;
+        let written = write(&*self.store, &key, &Document::new(self.env.nonce(), Some(document.value)), mode).await?;
+        written.ok_or_else(|| changed(&format!("document {name:?}")))
     }
 }
 

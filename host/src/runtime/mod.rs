@@ -26,7 +26,7 @@ use crate::error::{Error, ErrorKind, Result};
 pub use crate::log::Event;
 pub use crate::log::lane::{Appended, Committed, KnownProducer, ProducerError};
 pub use crate::log::partition::{Fetched, Offsets};
-use crate::metadata::{BindingSet, Change, GroupOffsets, TopicRecord};
+use crate::metadata::{BindingSet, Change, Documents, GroupOffsets, TopicRecord};
 use crate::metrics::Metrics;
 use crate::policy::{BindingStatus, Kind};
 use crate::record::{RecordError, RecordSet};
@@ -218,6 +218,11 @@ impl Storage {
     pub async fn tidy_group_offsets(&self, active: BTreeSet<String>, retention_ms: i64) -> Result<()> {
         self.host.gate.writable()?;
         self.host.group_offsets.tidy(&self.host.topics, active, retention_ms).await
+    }
+
+    /// Documents that the embedder keeps in the metadata store. Nothing of them is cached: each call asks the store.
+    pub fn documents(&self) -> Documents {
+        Documents::new(self.host.metadata.clone(), self.host.shared.env.clone())
     }
 
     /// Takes the lead of a lane, also one that this host was fenced from. One that it leads, as far as it knows, stays as it is.
