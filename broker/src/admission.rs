@@ -1,7 +1,7 @@
 //! Which connections are let in: so many at once, and so many from one address.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -13,6 +13,16 @@ pub(crate) enum Full {
     All,
     #[error("broker.limits.connections_per_address are open from there")]
     Address,
+}
+
+impl Full {
+    /// The setting that says so.
+    pub(crate) fn limit(self) -> &'static str {
+        match self {
+            Self::All => "connections",
+            Self::Address => "connections_per_address",
+        }
+    }
 }
 
 /// Counts connections.
@@ -44,6 +54,7 @@ impl Admission {
 
     /// A place for a connection from `address`.
     pub(crate) fn admit(self: &Arc<Self>, address: IpAddr) -> Result<Place, Full> {
+        let address = network(address);
         let mut open = self.open.lock();
         if open.all >= self.most {
             return Err(Full::All);
@@ -55,6 +66,14 @@ impl Admission {
         open.all += 1;
         open.by_address.insert(address, here + 1);
         Ok(Place { admission: self.clone(), address })
+    }
+}
+
+/// Who has one address of IPv6 has all of its /64.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !0 << 64).into(),
+        v4 => v4,
     }
 }
 
@@ -73,6 +92,15 @@ impl Drop for Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_network_of_ipv6_counts_as_one_address() {
+        let admission = Admission::new(9, 1);
+        let admit = |text: &str| admission.admit(text.parse().unwrap());
+        let _places = (admit("2001:db8::1").unwrap(), admit("2001:db8:0:1::1").unwrap(), admit("1.1.1.1").unwrap());
+        assert_eq!(admit("2001:db8::2").unwrap_err(), Full::Address);
+        assert_eq!(admit("::ffff:1.1.1.1").unwrap_err(), Full::Address, "the same address by another protocol");
+    }
 
     #[test]
     fn places_are_given_back_and_one_address_does_not_take_all() {

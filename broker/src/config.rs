@@ -5,8 +5,11 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 
 mod groups;
+mod security;
 
 pub use groups::GroupSettings;
+pub(crate) use security::ITERATIONS;
+pub use security::{Mechanism, SecuritySettings, TlsSettings};
 
 /// Everything that the protocol side takes from its settings file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,6 +28,8 @@ pub struct BrokerSettings {
     pub limits: Limits,
     /// Consumer groups.
     pub groups: GroupSettings,
+    /// Who clients are, and what they may do.
+    pub security: SecuritySettings,
 }
 
 impl Default for BrokerSettings {
@@ -36,6 +41,7 @@ impl Default for BrokerSettings {
             listeners: vec![ListenerSettings::default()],
             limits: Limits::default(),
             groups: GroupSettings::default(),
+            security: SecuritySettings::default(),
         }
     }
 }
@@ -51,11 +57,15 @@ pub struct ListenerSettings {
     pub advertised_host: Option<String>,
     /// Port that clients of this listener are told to connect to; without it, the one listened at.
     pub advertised_port: Option<u16>,
+    /// Encrypts its connections; without it they are plain.
+    pub tls: Option<TlsSettings>,
+    /// How its clients may say who they are; they then must. Without any, they are `User:ANONYMOUS`.
+    pub sasl: Vec<Mechanism>,
 }
 
 impl Default for ListenerSettings {
     fn default() -> Self {
-        Self { listen: ([127, 0, 0, 1], 9092).into(), advertised_host: None, advertised_port: None }
+        Self { listen: ([127, 0, 0, 1], 9092).into(), advertised_host: None, advertised_port: None, tls: None, sasl: Vec::new() }
     }
 }
 
@@ -67,8 +77,14 @@ pub struct Limits {
     pub request_bytes: u32,
     /// Connections at once; more are closed as they come.
     pub connections: u32,
-    /// Connections at once from one address.
+    /// Connections at once from one address (IPv6: from one /64); more are closed as they come.
     pub connections_per_address: u32,
+    /// Connections at once whose clients have to authenticate, or to agree on encryption, and have not yet.
+    pub unauthenticated_connections: u32,
+    /// How long a client may take to agree on encryption and to authenticate, in milliseconds.
+    pub authentication_ms: u64,
+    /// Largest request of a client that has to authenticate and has not yet, in bytes.
+    pub unauthenticated_request_bytes: u32,
     /// Requests of one connection that were read and are not answered yet. More: one connection gets more
     /// commits in flight; less: less waits behind a slow one.
     pub requests_per_connection: u32,
@@ -109,6 +125,9 @@ impl Default for Limits {
             request_bytes: 100 << 20,
             connections: 10_000,
             connections_per_address: 10_000,
+            unauthenticated_connections: 1_000,
+            authentication_ms: 10_000,
+            unauthenticated_request_bytes: 64 << 10,
             requests_per_connection: 64,
             connection_bytes: 128 << 20,
             total_request_bytes: 512 << 20,
@@ -136,6 +155,8 @@ impl BrokerSettings {
             ("connections", limits.connections),
             ("connections_per_address", limits.connections_per_address),
             ("slowest_bytes_per_s", limits.slowest_bytes_per_s),
+            ("unauthenticated_connections", limits.unauthenticated_connections),
+            ("unauthenticated_request_bytes", limits.unauthenticated_request_bytes),
             ("requests_per_connection", limits.requests_per_connection),
             ("fetch_bytes", limits.fetch_bytes),
             ("total_fetch_bytes", limits.total_fetch_bytes),
@@ -156,6 +177,7 @@ impl BrokerSettings {
         if self.node_id < 0 {
             return Err(format!("broker.node_id is {}, expected 0 or more", self.node_id));
         }
+        self.security.check(&self.listeners)?;
         self.groups.check()
     }
 }
@@ -182,6 +204,30 @@ mod tests {
         let limits = Limits { connection_bytes: 10, request_bytes: 11, ..Limits::default() };
         let problem = BrokerSettings { limits, ..BrokerSettings::default() }.check().unwrap_err();
         assert!(problem.contains("connection_bytes"), "{problem}");
+    }
+
+    #[test]
+    fn passwords_go_over_the_network_in_the_clear_only_where_that_is_stated() {
+        let listener = |address: [u8; 4]| ListenerSettings {
+            listen: (address, 9_092).into(),
+            advertised_host: Some("kafka".into()),
+            sasl: vec![Mechanism::Plain],
+            ..ListenerSettings::default()
+        };
+        let with = |address| BrokerSettings { listeners: vec![listener(address)], ..BrokerSettings::default() };
+        assert!(with([0, 0, 0, 0]).check().unwrap_err().contains("plain_without_tls"));
+        with([127, 0, 0, 1]).check().unwrap();
+        let security = SecuritySettings { plain_without_tls: true, ..SecuritySettings::default() };
+        BrokerSettings { security, ..with([0, 0, 0, 0]) }.check().unwrap();
+    }
+
+    #[test]
+    fn listeners_name_their_mechanisms_as_clients_do() {
+        let text = "[[listener]]\nsasl = [\"SCRAM-SHA-512\", \"PLAIN\"]\ntls = { certificate = \"c.pem\", key = \"k.pem\" }";
+        let settings: BrokerSettings = toml::from_str(text).unwrap();
+        assert_eq!(settings.listeners[0].sasl, [Mechanism::ScramSha512, Mechanism::Plain]);
+        assert_eq!(settings.listeners[0].tls.as_ref().unwrap().client_ca, None);
+        assert!(toml::from_str::<BrokerSettings>("[[listener]]\nsasl = [\"NTLM\"]").is_err());
     }
 
     #[test]

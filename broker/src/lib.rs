@@ -9,6 +9,7 @@
 //! connection     frames in, answers out in the order of their requests; what may wait at once is bounded
 //! api            one file for each API: what a request means
 //! fetch_session  what clients follow, so that they name only what changed
+//! security       who clients are, and what they may do: SASL, TLS, access rules
 //! group          consumer groups: a pure state machine, and the locks and timer around it
 //! wire           headers, the shape of requests (checked before they are decoded), encoding of answers
 //! ```
@@ -23,9 +24,11 @@ mod connection;
 mod errors;
 mod fetch_session;
 mod group;
+mod security;
 mod server;
 mod topics;
 mod wire;
 
-pub use config::{BrokerSettings, GroupSettings, Limits, ListenerSettings};
+pub use config::{BrokerSettings, GroupSettings, Limits, ListenerSettings, Mechanism, SecuritySettings, TlsSettings};
+pub use security::users::{UserStore, UserSummary};
 pub use server::{BindError, Broker};

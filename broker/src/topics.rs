@@ -61,6 +61,11 @@ impl Topics {
         }
     }
 
+    /// Whether topics that clients only name are created.
+    pub(crate) fn creates(&self) -> bool {
+        self.auto_create
+    }
+
     /// The topic of an id.
     pub(crate) async fn by_id(&self, id: Uuid) -> Result<TopicRecord, Refusal> {
         let found = self.storage.topic_by_id(TopicId(id)).await.map_err(|error| Refusal::of(&error))?;

@@ -46,6 +46,8 @@ pub(crate) enum Command {
     Plugin(crate::plugin::PluginArgs),
     /// Look into stored objects and check them.
     Segment(SegmentArgs),
+    /// Add, list and remove users, in the store itself.
+    User(crate::user::UserArgs),
 }
 
 const SERVE_HELP: &str = "\

@@ -17,6 +17,7 @@ mod policy;
 mod segment;
 mod serve;
 mod topic;
+mod user;
 
 use args::{Cli, Command};
 use output::Output;
@@ -41,5 +42,6 @@ fn run(cli: Cli, output: &Output) -> anyhow::Result<()> {
         Command::Policy(args) => policy::run(args, output),
         Command::Plugin(args) => plugin::run(&args, cli.json, &mut std::io::stdout().lock()),
         Command::Segment(args) => segment::run(args, output),
+        Command::User(args) => user::run(args, output),
     }
 }

@@ -80,6 +80,15 @@ impl Cluster {
         Ok(self)
     }
 
+    /// The same with other settings of the broker in place of its plain listener, as TOML; relative paths are the test's.
+    pub fn broker(self, settings: &str) -> Result<Self> {
+        let text = std::fs::read_to_string(self.settings_file())?;
+        let any = "[[broker.listener]]\nlisten = \"127.0.0.1:0\"";
+        ensure!(text.contains(any), "the settings have no listener to change");
+        std::fs::write(self.settings_file(), text.replace(any, settings))?;
+        Ok(self)
+    }
+
     /// Its settings file.
     pub fn settings_file(&self) -> PathBuf {
         self.directory.path().join("tidegate.toml")
@@ -106,6 +115,21 @@ impl Cluster {
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.directory.path().join("log")).unwrap_or_default()
     }
+}
+
+/// Runs `tidegate ... --json` with this standard input; the answer, or the exit code and what was said.
+pub async fn tidegate(args: &[&str], input: &str) -> Result<std::result::Result<Value, (Option<i32>, String)>> {
+    let mut command = Command::new(binary());
+    command.args(args).arg("--json").env_remove("TIDEGATE_CONFIG").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.kill_on_drop(true).spawn()?;
+    let mut stdin = child.stdin.take().context("standard input is piped")?;
+    tokio::io::AsyncWriteExt::write_all(&mut stdin, input.as_bytes()).await?;
+    drop(stdin);
+    let output = timeout(PATIENCE, child.wait_with_output()).await.context("the command does not end")??;
+    if output.status.success() {
+        return Ok(Ok(serde_json::from_slice(&output.stdout)?));
+    }
+    Ok(Err((output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())))
 }
 
 /// A running broker.

@@ -71,3 +71,50 @@ pub async fn consume(broker: &str, topic: &str, format: &str, mut take: impl FnM
     ensure!(output.status.success(), "kcat -C: {}", String::from_utf8_lossy(&output.stderr));
     Ok(())
 }
+
+/// How a client says who it is, and to whom: librdkafka's settings.
+#[derive(Clone, Debug)]
+pub struct Secured {
+    settings: Vec<String>,
+}
+
+impl Secured {
+    /// With a user's password over an encrypted connection, by a mechanism.
+    pub fn encrypted(authority: &Path, mechanism: &str, user: &str, password: &str) -> Self {
+        let authority = format!("ssl.ca.location={}", authority.display());
+        let who = [format!("sasl.mechanism={mechanism}"), format!("sasl.username={user}"), format!("sasl.password={password}")];
+        Self { settings: ["security.protocol=SASL_SSL".to_owned(), authority].into_iter().chain(who).collect() }
+    }
+
+    fn kcat(&self, broker: &str, args: &[&str]) -> Command {
+        let mut command = Command::new("kcat");
+        command.args(["-b", broker, "-q", "-X", "socket.timeout.ms=20000"]).args(args).kill_on_drop(true);
+        command.args(self.settings.iter().flat_map(|setting| ["-X", setting])).stdin(Stdio::null());
+        command
+    }
+
+    /// Produces the lines of a file; what kcat says, if it fails.
+    pub async fn produce(&self, broker: &str, topic: &str, file: &Path) -> Result<(), String> {
+        let file = file.display().to_string();
+        let args = ["-t", topic, "-P", "-X", "message.timeout.ms=10000", "-l", &file];
+        self.run(broker, &args).await.map(drop)
+    }
+
+    /// Reads a topic from its start to its end, as lines; what kcat says, if it fails.
+    pub async fn consume(&self, broker: &str, topic: &str) -> Result<Vec<String>, String> {
+        let read = self.run(broker, &["-t", topic, "-C", "-o", "beginning", "-e"]).await?;
+        Ok(read.lines().map(str::to_owned).collect())
+    }
+
+    /// Asks for the metadata of all topics; what kcat says, if it fails.
+    pub async fn list(&self, broker: &str) -> Result<String, String> {
+        self.run(broker, &["-L", "-m", "5"]).await
+    }
+
+    async fn run(&self, broker: &str, args: &[&str]) -> Result<String, String> {
+        let output = timeout(PATIENCE, self.kcat(broker, args).output()).await.map_err(|_| "kcat does not end".to_owned())?;
+        let output = output.map_err(|error| format!("kcat is not installed: {error}"))?;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        if output.status.success() && said.is_empty() { Ok(String::from_utf8_lossy(&output.stdout).into_owned()) } else { Err(said) }
+    }
+}

@@ -7,6 +7,7 @@ pub mod load;
 pub mod member;
 pub mod plugins;
 pub mod records;
+pub mod security;
 pub mod servers;
 pub mod stores;
 pub mod wire;

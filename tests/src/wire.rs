@@ -19,7 +19,7 @@ use kafka_protocol::protocol::{Decodable, Encodable, HeaderVersion, Request, Str
 use tidegate::store::MemoryStore;
 use tidegate::{Settings, Storage};
 use tidegate_broker::{Broker, BrokerSettings, ListenerSettings};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -28,6 +28,8 @@ use tokio_util::sync::CancellationToken;
 pub struct Running {
     /// Where.
     pub address: SocketAddr,
+    /// All of them, in the order of the settings.
+    pub addresses: Vec<SocketAddr>,
     /// What it serves.
     pub storage: Storage,
     /// Where its objects lie.
@@ -44,14 +46,19 @@ impl Running {
 
     /// Starts one; the listeners of the settings are replaced.
     pub async fn with(settings: Settings, mut broker: BrokerSettings) -> anyhow::Result<Self> {
-        let store = MemoryStore::default();
+        broker.listeners = vec![listener()];
+        Self::on(MemoryStore::default(), settings, broker).await
+    }
+
+    /// Starts one with the listeners of the settings, on a store that others may use as well.
+    pub async fn on(store: MemoryStore, settings: Settings, broker: BrokerSettings) -> anyhow::Result<Self> {
         let storage = Storage::builder(settings).store(std::sync::Arc::new(store.clone())).open().await?;
-        broker.listeners = vec![ListenerSettings { listen: ([127, 0, 0, 1], 0).into(), ..ListenerSettings::default() }];
         let broker = Broker::bind(storage.clone(), broker).await?;
-        let address = broker.addresses()[0];
+        let addresses = broker.addresses();
+        let address = addresses[0];
         let stop = CancellationToken::new();
         let task = tokio::spawn(broker.run(stop.clone()));
-        Ok(Self { address, storage, store, stop, task })
+        Ok(Self { address, addresses, storage, store, stop, task })
     }
 
     /// A client of it.
@@ -68,9 +75,19 @@ impl Running {
     }
 }
 
+/// A listener on a free port of this machine.
+pub fn listener() -> ListenerSettings {
+    ListenerSettings { listen: ([127, 0, 0, 1], 0).into(), ..ListenerSettings::default() }
+}
+
+/// Bytes both ways.
+pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
 /// One connection.
 pub struct Client {
-    stream: TcpStream,
+    stream: Box<dyn Stream>,
     sent: i32,
     received: i32,
 }
@@ -80,7 +97,12 @@ impl Client {
     pub async fn connect(address: SocketAddr) -> anyhow::Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
-        Ok(Self { stream, sent: 0, received: 0 })
+        Ok(Self::over(stream))
+    }
+
+    /// Speaks over what is connected already.
+    pub fn over(stream: impl Stream + 'static) -> Self {
+        Self { stream: Box::new(stream), sent: 0, received: 0 }
     }
 
     /// Sends bytes as they are.

@@ -14,7 +14,8 @@ use tidegate::metadata::TopicRecord;
 use tidegate::runtime::TopicSpec;
 use tidegate::{Error, ErrorKind};
 
-use super::Service;
+use super::{Service, Session};
+use crate::security::acl::{Operation, Resource};
 use crate::topics::{Refusal, checked_name};
 
 /// Kafka's names of settings that exist here.
@@ -29,13 +30,13 @@ const SAME_SETTINGS: [(&str, &str); 4] = [
 const FIXED_SETTINGS: [(&str, &str); 3] = [("cleanup.policy", "delete"), ("compression.type", "producer"), ("min.insync.replicas", "1")];
 
 impl Service {
-    pub(super) async fn create_topics(&self, version: i16, request: CreateTopicsRequest) -> CreateTopicsResponse {
+    pub(super) async fn create_topics(&self, session: &Session, version: i16, request: CreateTopicsRequest) -> CreateTopicsResponse {
         let repeated = repeated(&request.topics);
         let mut results = Vec::with_capacity(request.topics.len());
         for topic in &request.topics {
             let created = match repeated.contains(topic.name.as_str()) {
                 true => Err(Refusal::new(ResponseError::InvalidRequest, format!("topic {:?} is named twice", topic.name))),
-                false => self.create_topic(topic, request.validate_only).await,
+                false => self.create_topic(session, topic, request.validate_only).await,
             };
             results.push(result(version, topic, created));
         }
@@ -43,7 +44,10 @@ impl Service {
     }
 
     /// Creates a topic, or says what would be created (`None`: only checked, with its partitions).
-    async fn create_topic(&self, topic: &CreatableTopic, only_check: bool) -> Result<Created, Refusal> {
+    async fn create_topic(&self, session: &Session, topic: &CreatableTopic, only_check: bool) -> Result<Created, Refusal> {
+        if !self.may(session, Operation::Create, Resource::CLUSTER) {
+            self.authorized(session, Operation::Create, Resource::topic(&topic.name))?;
+        }
         let spec = spec(topic, self.settings.limits.partitions_per_topic)?;
         let name = spec.name.clone();
         if !only_check {

@@ -5,7 +5,8 @@ use kafka_protocol::messages::{DeleteTopicsRequest, DeleteTopicsResponse, TopicN
 use kafka_protocol::protocol::StrBytes;
 use uuid::Uuid;
 
-use super::Service;
+use super::{Service, Session};
+use crate::security::acl::{Operation, Resource};
 use crate::topics::{Refusal, checked_name};
 
 /// First version that says why a topic was not deleted.
@@ -13,36 +14,41 @@ const ERROR_MESSAGES: i16 = 5;
 const TOPIC_IDS: i16 = 6;
 
 impl Service {
-    pub(super) async fn delete_topics(&self, version: i16, request: DeleteTopicsRequest) -> DeleteTopicsResponse {
+    pub(super) async fn delete_topics(&self, session: &Session, version: i16, request: DeleteTopicsRequest) -> DeleteTopicsResponse {
         let mut responses = Vec::new();
         for name in request.topic_names {
-            let deleted = self.delete_named(&name).await;
+            let deleted = self.delete_named(session, &name).await;
             responses.push(result(version, Some(name), Uuid::nil(), deleted));
         }
         for topic in request.topics {
             responses.push(match topic.name {
                 Some(name) => {
-                    let deleted = self.delete_named(&name).await;
+                    let deleted = self.delete_named(session, &name).await;
                     result(version, Some(name), topic.topic_id, deleted)
                 }
-                None => self.delete_by_id(version, topic.topic_id).await,
+                None => self.delete_by_id(session, version, topic.topic_id).await,
             });
         }
         DeleteTopicsResponse::default().with_responses(responses)
     }
 
-    async fn delete_by_id(&self, version: i16, id: Uuid) -> DeletableTopicResult {
+    async fn delete_by_id(&self, session: &Session, version: i16, id: Uuid) -> DeletableTopicResult {
         match self.topics.by_id(id).await {
+            Ok(topic) if !self.may(session, Operation::Describe, Resource::topic(topic.name.as_str())) => {
+                let refused = self.authorized(session, Operation::Describe, Resource::topic(topic.name.as_str()));
+                result(version, None, id, refused)
+            }
             Ok(topic) => {
                 let name = TopicName::from(StrBytes::from_string(topic.name.to_string()));
-                let deleted = self.delete_named(&name).await;
+                let deleted = self.delete_named(session, &name).await;
                 result(version, Some(name), id, deleted)
             }
             Err(refusal) => result(version, None, id, Err(refusal)),
         }
     }
 
-    async fn delete_named(&self, name: &str) -> Result<(), Refusal> {
+    async fn delete_named(&self, session: &Session, name: &str) -> Result<(), Refusal> {
+        self.authorized(session, Operation::Delete, Resource::topic(name))?;
         let name = checked_name(name)?;
         self.storage.delete_topic(&name).await.map_err(|error| Refusal::of(&error))
     }

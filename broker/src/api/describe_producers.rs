@@ -11,21 +11,26 @@ use tidegate::metadata::TopicRecord;
 use tidegate::runtime::KnownProducer;
 
 use super::produce::partition_of;
-use super::{LOOKUPS_AT_ONCE, Service};
+use super::{LOOKUPS_AT_ONCE, Service, Session};
 use crate::errors;
+use crate::security::acl::Operation;
 use crate::topics::Refusal;
 
 impl Service {
-    pub(super) async fn describe_producers(self: Arc<Self>, request: DescribeProducersRequest) -> DescribeProducersResponse {
+    pub(super) async fn describe_producers(
+        self: Arc<Self>,
+        session: Session,
+        request: DescribeProducersRequest,
+    ) -> DescribeProducersResponse {
         let mut topics = Vec::with_capacity(request.topics.len());
         for topic in &request.topics {
-            topics.push(self.producers_of_topic(topic).await);
+            topics.push(self.producers_of_topic(&session, topic).await);
         }
         DescribeProducersResponse::default().with_topics(topics)
     }
 
-    async fn producers_of_topic(&self, topic: &TopicRequest) -> TopicResponse {
-        let record = self.topics.by_name(&topic.name, false).await;
+    async fn producers_of_topic(&self, session: &Session, topic: &TopicRequest) -> TopicResponse {
+        let record = self.topic_for(session, Operation::Read, &topic.name).await;
         let lookups: Vec<_> = topic.partition_indexes.iter().map(|index| self.producers_of_partition(&record, *index)).collect();
         let partitions = futures::stream::iter(lookups).buffered(LOOKUPS_AT_ONCE).collect().await;
         TopicResponse::default().with_name(topic.name.clone()).with_partitions(partitions)

@@ -6,7 +6,7 @@
 use kafka_protocol::ResponseError;
 use kafka_protocol::messages::{InitProducerIdRequest, InitProducerIdResponse};
 
-use super::Service;
+use super::{Service, Session};
 use crate::errors;
 
 /// What a producer without an id, or without an epoch, says.
@@ -22,8 +22,9 @@ enum Wanted {
 }
 
 impl Service {
-    pub(super) async fn init_producer_id(&self, request: InitProducerIdRequest) -> InitProducerIdResponse {
-        let given = match wanted(&request) {
+    pub(super) async fn init_producer_id(&self, session: &Session, request: InitProducerIdRequest) -> InitProducerIdResponse {
+        let wanted = wanted(&request).and_then(|wanted| self.authorize_producer(session).map(|()| wanted));
+        let given = match wanted {
             Ok(Wanted::New) => self.storage.new_producer_id().await.map(|id| (id, 0)).map_err(|error| errors::of(error.kind())),
             Ok(Wanted::Next(id, epoch)) => Ok((id, epoch)),
             Err(error) => Err(error),

@@ -11,8 +11,9 @@ use tidegate::metadata::TopicRecord;
 use tidegate::runtime::OffsetSpec;
 
 use super::produce::partition_of;
-use super::{LOOKUPS_AT_ONCE, Service};
+use super::{LOOKUPS_AT_ONCE, Service, Session};
 use crate::errors;
+use crate::security::acl::Operation;
 use crate::topics::Refusal;
 
 /// First version with leader epochs.
@@ -31,16 +32,16 @@ impl Place {
 }
 
 impl Service {
-    pub(super) async fn list_offsets(self: Arc<Self>, version: i16, request: ListOffsetsRequest) -> ListOffsetsResponse {
+    pub(super) async fn list_offsets(self: Arc<Self>, session: Session, version: i16, request: ListOffsetsRequest) -> ListOffsetsResponse {
         let mut topics = Vec::with_capacity(request.topics.len());
         for topic in &request.topics {
-            topics.push(self.offsets_of_topic(version, topic).await);
+            topics.push(self.offsets_of_topic(&session, version, topic).await);
         }
         ListOffsetsResponse::default().with_topics(topics)
     }
 
-    async fn offsets_of_topic(&self, version: i16, topic: &ListOffsetsTopic) -> ListOffsetsTopicResponse {
-        let record = self.topics.by_name(&topic.name, false).await;
+    async fn offsets_of_topic(&self, session: &Session, version: i16, topic: &ListOffsetsTopic) -> ListOffsetsTopicResponse {
+        let record = self.topic_for(session, Operation::Describe, &topic.name).await;
         let lookups: Vec<_> = topic.partitions.iter().map(|asked| self.offset_of_partition(version, &record, asked)).collect();
         let partitions = futures::stream::iter(lookups).buffered(LOOKUPS_AT_ONCE).collect().await;
         ListOffsetsTopicResponse::default().with_name(topic.name.clone()).with_partitions(partitions)

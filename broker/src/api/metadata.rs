@@ -16,21 +16,32 @@ use tokio::time::timeout;
 
 use super::{LOOKUPS_AT_ONCE, Service, Session};
 use crate::errors;
+use crate::security::acl::{Operation, Resource};
 use crate::topics::Refusal;
 
 /// How long the opening of a partition may hold up an answer; without it the leader epoch is left open.
 const EPOCH_WAIT: Duration = Duration::from_secs(2);
 /// First version that allows a topic without a name.
 const NULL_NAMES: i16 = 12;
+/// First version that tells what may be done to a topic.
+const OPERATIONS: i16 = 8;
+/// Versions that tell what may be done to the cluster.
+const CLUSTER_OPERATIONS: std::ops::RangeInclusive<i16> = 8..=10;
 
 impl Service {
     pub(super) async fn metadata(self: Arc<Self>, session: Session, version: i16, request: MetadataRequest) -> MetadataResponse {
         let answer = MetadataResponse::default().with_brokers(vec![self.this_broker(&session)]).with_topics(match all(&request, version) {
-            true => self.all_topics(version).await,
-            false => self.named_topics(version, &request).await,
+            true => self.all_topics(&session, version, &request).await,
+            false => self.named_topics(&session, version, &request).await,
         });
         let answer = if version >= 1 { answer.with_controller_id(self.node()) } else { answer };
-        if version >= 2 { answer.with_cluster_id(Some(StrBytes::from_string(self.settings.cluster_id.clone()))) } else { answer }
+        let answer =
+            if version >= 2 { answer.with_cluster_id(Some(StrBytes::from_string(self.settings.cluster_id.clone()))) } else { answer };
+        if !(CLUSTER_OPERATIONS.contains(&version) && request.include_cluster_authorized_operations) {
+            return answer;
+        }
+        let visible = self.may(&session, Operation::Describe, Resource::CLUSTER);
+        answer.with_cluster_authorized_operations(if visible { self.operations(&session, Resource::CLUSTER) } else { 0 })
     }
 
     fn node(&self) -> BrokerId {
@@ -44,9 +55,13 @@ impl Service {
     }
 
     /// Nothing is opened for a client that only looks around: leader epochs are left open.
-    async fn all_topics(&self, version: i16) -> Vec<MetadataResponseTopic> {
+    async fn all_topics(&self, session: &Session, version: i16, request: &MetadataRequest) -> Vec<MetadataResponseTopic> {
+        let visible = |topic: &&TopicRecord| self.may(session, Operation::Describe, Resource::topic(topic.name.as_str()));
         match self.storage.topics().await {
-            Ok(topics) => topics.iter().map(|topic| self.describe(topic, version, self.unopened(topic))).collect(),
+            Ok(topics) => {
+                let described = topics.iter().filter(visible).map(|topic| self.describe(topic, version, self.unopened(topic)));
+                described.map(|answer| self.with_operations(session, version, request, answer)).collect()
+            }
             Err(error) => {
                 tracing::warn!(%error, "topics not listed");
                 Vec::new()
@@ -54,21 +69,58 @@ impl Service {
         }
     }
 
-    async fn named_topics(&self, version: i16, request: &MetadataRequest) -> Vec<MetadataResponseTopic> {
-        let create = request.allow_auto_topic_creation;
-        let topics: Vec<_> = request.topics.iter().flatten().map(|topic| self.named_topic(version, topic, create)).collect();
+    async fn named_topics(&self, session: &Session, version: i16, request: &MetadataRequest) -> Vec<MetadataResponseTopic> {
+        let topics: Vec<_> = request.topics.iter().flatten().map(|topic| self.named_topic(session, version, request, topic)).collect();
         futures::stream::iter(topics).buffered(LOOKUPS_AT_ONCE).collect().await
     }
 
-    async fn named_topic(&self, version: i16, asked: &MetadataRequestTopic, create: bool) -> MetadataResponseTopic {
+    async fn named_topic(
+        &self,
+        session: &Session,
+        version: i16,
+        request: &MetadataRequest,
+        asked: &MetadataRequestTopic,
+    ) -> MetadataResponseTopic {
         let found = match &asked.name {
-            Some(name) => self.topics.by_name(name, create).await,
-            None => self.topics.by_id(asked.topic_id).await,
+            Some(name) => self.visible(session, name, request.allow_auto_topic_creation).await,
+            None => self.topic_of_id_for(session, Operation::Describe, asked.topic_id).await,
         };
         match found {
-            Ok(topic) => self.describe(&topic, version, self.opened(&topic).await),
+            Ok(topic) => {
+                let answer = self.describe(&topic, version, self.opened(&topic).await);
+                self.with_operations(session, version, request, answer)
+            }
             Err(refusal) => refused(version, asked, &refusal),
         }
+    }
+
+    /// A topic that the client may see; created if it is missing and the client may do that.
+    async fn visible(&self, session: &Session, name: &str, create: bool) -> Result<TopicRecord, Refusal> {
+        let topic = self.topic_for(session, Operation::Describe, name).await;
+        match topic {
+            Err(refusal) if create && self.topics.creates() && refusal.code == ResponseError::UnknownTopicOrPartition => {
+                if !self.may_create(session, name) {
+                    self.authorized(session, Operation::Create, Resource::topic(name))?;
+                }
+                self.topics.by_name(name, true).await
+            }
+            topic => topic,
+        }
+    }
+
+    /// What the client may do to a topic, where it asks.
+    fn with_operations(
+        &self,
+        session: &Session,
+        version: i16,
+        request: &MetadataRequest,
+        answer: MetadataResponseTopic,
+    ) -> MetadataResponseTopic {
+        if version < OPERATIONS || !request.include_topic_authorized_operations {
+            return answer;
+        }
+        let operations = answer.name.as_ref().map_or(0, |name| self.operations(session, Resource::topic(name)));
+        answer.with_topic_authorized_operations(operations)
     }
 
     fn describe(&self, topic: &TopicRecord, version: i16, partitions: Vec<MetadataResponsePartition>) -> MetadataResponseTopic {

@@ -1,4 +1,4 @@
-//! What requests mean: one file for each API; those of consumer groups in `groups`.
+//! What requests mean: one file for each API; those of consumer groups in `groups`, of users and access rules in `security`.
 //!
 //! Requests that change something are carried out while they are accepted, so that what follows on the same
 //! connection finds it done: appends reach the buffer, topics come and go. What only waits or reads
@@ -22,6 +22,8 @@ use crate::config::BrokerSettings;
 use crate::connection::{Accepted, Handler, Outcome};
 use crate::fetch_session::FetchSessions;
 use crate::group::Groups;
+use crate::security::Security;
+use crate::security::login::{Login, Probation};
 use crate::topics::Topics;
 use crate::wire::answer::Answer;
 use crate::wire::header::RequestHeader;
@@ -29,6 +31,7 @@ use crate::wire::reader::Malformed;
 use crate::wire::schema;
 use crate::wire::shape::Shape;
 
+mod authorize;
 mod create_topics;
 mod delete_topics;
 mod describe_producers;
@@ -38,6 +41,7 @@ mod init_producer_id;
 mod list_offsets;
 mod metadata;
 mod produce;
+mod security;
 mod turns;
 mod versions;
 
@@ -64,6 +68,10 @@ pub(crate) struct Session {
     endpoint: Endpoint,
     /// Where it comes from.
     client: IpAddr,
+    /// The same as access rules name it.
+    host: Arc<str>,
+    /// Who it is.
+    login: Arc<Login>,
     /// Whose turn it is in fetches with more than fits.
     turns: Arc<Mutex<Turns>>,
     /// Ends long waits.
@@ -71,8 +79,9 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) fn new(endpoint: Endpoint, client: IpAddr, stop: CancellationToken) -> Self {
-        Self { endpoint, client, turns: Arc::default(), stop }
+    pub(crate) fn new(endpoint: Endpoint, client: IpAddr, login: Login, stop: CancellationToken) -> Self {
+        let host = client.to_canonical().to_string().into();
+        Self { endpoint, client, host, login: Arc::new(login), turns: Arc::default(), stop }
     }
 }
 
@@ -82,6 +91,7 @@ pub(crate) struct Service {
     topics: Topics,
     groups: Groups,
     fetch_sessions: FetchSessions,
+    security: Security,
     settings: BrokerSettings,
     /// Bytes of records in answers that are not written yet.
     fetch_room: Arc<Semaphore>,
@@ -119,10 +129,19 @@ impl Service {
             topics: Topics::new(storage.clone(), settings.auto_create_topics),
             groups: Groups::new(storage.clone(), settings.groups.clone()),
             fetch_sessions: FetchSessions::new(&settings.limits, storage.env().clone(), storage.metrics().clone()),
+            security: Security::new(
+                &storage,
+                settings.security.clone(),
+                settings.listeners.iter().any(|listener| !listener.sasl.is_empty()),
+            ),
             fetch_room: Arc::new(Semaphore::new(settings.limits.total_fetch_bytes as usize)),
             storage,
             settings,
         }
+    }
+
+    pub(crate) fn security(&self) -> &Security {
+        &self.security
     }
 
     pub(crate) fn groups(&self) -> &Groups {
@@ -130,11 +149,18 @@ impl Service {
     }
 
     async fn start(self: &Arc<Self>, session: &Session, frame: BytesMut) -> Result<Accepted, Malformed> {
+        if session.login.is_raw() {
+            return Ok(Accepted::Now(Box::pin(self.bare_token(session, &frame)).await));
+        }
         let header = RequestHeader::read(&frame)?;
         let api = match versions::negotiate(header) {
             Ok(api) => api,
             Err(outcome) => return Ok(Accepted::Now(outcome)),
         };
+        if let Some(reason) = session.login.refuses(api) {
+            self.storage.metrics().security.refused_connection(reason);
+            return Ok(Accepted::Now(Outcome::Close(format!("{api:?} was sent, and the client is {reason}"))));
+        }
         let call = Call { version: header.version, correlation_id: header.correlation_id };
         let body = RequestHeader::body_position(&frame, api.request_header_version(call.version))?;
         self.dispatch(api, session, call, frame, body).await
@@ -151,18 +177,18 @@ impl Service {
         let service = self.clone();
         let session = session.clone();
         Ok(match api {
-            ApiKey::Produce => return Box::pin(self.produce(call, frame, body)).await,
+            ApiKey::Produce => return Box::pin(self.produce(&session, call, frame, body)).await,
             ApiKey::CreateTopics => {
                 let request = decode(frame, body, call.version, &schema::CREATE_TOPICS)?;
-                Accepted::Now(call.answer(&Box::pin(self.create_topics(call.version, request)).await))
+                Accepted::Now(call.answer(&Box::pin(self.create_topics(&session, call.version, request)).await))
             }
             ApiKey::DeleteTopics => {
                 let request = decode(frame, body, call.version, &schema::DELETE_TOPICS)?;
-                Accepted::Now(call.answer(&Box::pin(self.delete_topics(call.version, request)).await))
+                Accepted::Now(call.answer(&Box::pin(self.delete_topics(&session, call.version, request)).await))
             }
             ApiKey::DescribeProducers => {
                 let request = decode(frame, body, call.version, &schema::DESCRIBE_PRODUCERS)?;
-                later(async move { call.answer(&service.describe_producers(request).await) })
+                later(async move { call.answer(&service.describe_producers(session, request).await) })
             }
             ApiKey::Fetch => {
                 let request = decode(frame, body, call.version, &schema::FETCH)?;
@@ -170,11 +196,11 @@ impl Service {
             }
             ApiKey::InitProducerId => {
                 let request = decode(frame, body, call.version, &schema::INIT_PRODUCER_ID)?;
-                later(async move { call.answer(&service.init_producer_id(request).await) })
+                later(async move { call.answer(&service.init_producer_id(&session, request).await) })
             }
             ApiKey::ListOffsets => {
                 let request = decode(frame, body, call.version, &schema::LIST_OFFSETS)?;
-                later(async move { call.answer(&service.list_offsets(call.version, request).await) })
+                later(async move { call.answer(&service.list_offsets(session, call.version, request).await) })
             }
             ApiKey::Metadata => {
                 let request = decode(frame, body, call.version, &schema::METADATA)?;
@@ -183,6 +209,16 @@ impl Service {
             ApiKey::ApiVersions => {
                 schema::API_VERSIONS.check(&frame[body..], call.version)?;
                 Accepted::Now(call.answer(&versions::response(0)))
+            }
+            ApiKey::SaslHandshake
+            | ApiKey::SaslAuthenticate
+            | ApiKey::DescribeAcls
+            | ApiKey::CreateAcls
+            | ApiKey::DeleteAcls
+            | ApiKey::DescribeClientQuotas
+            | ApiKey::DescribeUserScramCredentials
+            | ApiKey::AlterUserScramCredentials => {
+                return Box::pin(self.dispatch_security(api, session, call, frame, body)).await;
             }
             _ => return Box::pin(self.dispatch_group(api, session, call, frame, body)).await,
         })
@@ -195,6 +231,10 @@ fn later(work: impl Future<Output = Outcome> + Send + 'static) -> Accepted {
 
 impl Handler for Arc<Service> {
     type Session = Session;
+
+    fn probation(&self, session: &Session) -> Option<Probation> {
+        session.login.probation()
+    }
 
     async fn accept(&self, session: &Session, frame: BytesMut) -> Accepted {
         let started = self.start(session, frame).await;

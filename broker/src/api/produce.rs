@@ -17,9 +17,10 @@ use tidegate::types::TopicPartition;
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::{Call, Service};
+use super::{Call, Service, Session};
 use crate::connection::{Accepted, Outcome};
 use crate::errors;
+use crate::security::acl::{Operation, Resource};
 use crate::topics::Refusal;
 use crate::wire::produce::{PartitionRecords, Produce, TopicRecords};
 use crate::wire::reader::Malformed;
@@ -46,13 +47,19 @@ struct Taken {
 
 impl Service {
     /// Appends what a request holds, partition by partition in its order; the commits are waited for later.
-    pub(super) async fn produce(self: &Arc<Self>, call: Call, frame: BytesMut, body: usize) -> Result<Accepted, Malformed> {
+    pub(super) async fn produce(
+        self: &Arc<Self>,
+        session: &Session,
+        call: Call,
+        frame: BytesMut,
+        body: usize,
+    ) -> Result<Accepted, Malformed> {
         let request = Produce::read(frame, body, call.version)?;
         let (acks, patience) = (request.acks, Duration::from_millis(request.timeout_ms.max(0) as u64));
         let refused = check(&request);
         let mut topics = Vec::with_capacity(request.topics.len());
         for topic in request.topics {
-            topics.push(self.append_topic(topic, call.version, refused.as_ref()).await);
+            topics.push(self.append_topic(session, topic, call.version, refused.as_ref()).await);
         }
         if acks == 0 {
             return Ok(Accepted::Now(unanswered(&topics)));
@@ -60,11 +67,11 @@ impl Service {
         Ok(Accepted::Handed(Box::pin(async move { call.answer(&settle(topics, patience, call.version).await) })))
     }
 
-    async fn append_topic(&self, topic: TopicRecords, version: i16, refused: Option<&Refusal>) -> TopicTaken {
+    async fn append_topic(&self, session: &Session, topic: TopicRecords, version: i16, refused: Option<&Refusal>) -> TopicTaken {
         let found = match refused {
             Some(refused) => Err(refused.clone()),
-            None if version >= TOPIC_IDS => self.topics.by_id(topic.id).await,
-            None => self.topics.by_name(&topic.name, true).await,
+            None if version >= TOPIC_IDS => self.topic_of_id_for(session, Operation::Write, topic.id).await,
+            None => self.writable(session, &topic.name).await,
         };
         let found = found.and_then(|record| {
             let settings = self.storage.topic_settings(&record).map_err(|error| Refusal::of(&error))?;
@@ -79,6 +86,12 @@ impl Service {
             partitions.push((partition, taken));
         }
         TopicTaken { name: topic.name, id: topic.id, partitions }
+    }
+
+    /// A topic that the client may write to; created if it is missing and the client may do that.
+    async fn writable(&self, session: &Session, name: &str) -> Result<TopicRecord, Refusal> {
+        self.authorized(session, Operation::Write, Resource::topic(name))?;
+        self.topics.by_name(name, self.may_create(session, name)).await
     }
 
     async fn append(&self, topic: &TopicRecord, acks: Acks, partition: i32, records: BytesMut) -> Result<Taken, Refusal> {

@@ -15,7 +15,7 @@ use crate::wire::header::RequestHeader;
 use crate::wire::schema;
 
 /// The APIs that are served.
-pub(super) const SERVED: [ApiKey; 20] = [
+pub(super) const SERVED: [ApiKey; 28] = [
     ApiKey::Produce,
     ApiKey::Fetch,
     ApiKey::ListOffsets,
@@ -36,6 +36,14 @@ pub(super) const SERVED: [ApiKey; 20] = [
     ApiKey::DescribeGroups,
     ApiKey::DeleteGroups,
     ApiKey::OffsetDelete,
+    ApiKey::SaslHandshake,
+    ApiKey::SaslAuthenticate,
+    ApiKey::DescribeAcls,
+    ApiKey::CreateAcls,
+    ApiKey::DeleteAcls,
+    ApiKey::DescribeUserScramCredentials,
+    ApiKey::AlterUserScramCredentials,
+    ApiKey::DescribeClientQuotas,
 ];
 
 /// The API of a request, or what becomes of it if it is not served.

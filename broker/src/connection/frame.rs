@@ -7,6 +7,7 @@
 //! A frame must not stand still, and must not take for ever byte by byte either: it holds its room meanwhile.
 
 use std::io;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,13 +20,15 @@ use tokio::time::{timeout, timeout_at};
 use super::{Bounds, Pace};
 
 /// Shortest header: API key, version, correlation id.
-const MIN_FRAME: usize = 8;
+pub(crate) const MIN_FRAME: usize = 8;
 
 /// Why no frame can be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FrameError {
-    #[error("frame length {length}, expected {MIN_FRAME} to {limit} bytes (broker.limits.request_bytes)")]
-    Length { length: i32, limit: usize },
+    #[error("frame length {length}, expected {} to {} bytes (broker.limits.request_bytes)", expected.start(), expected.end())]
+    Length { length: i32, expected: RangeInclusive<usize> },
+    #[error("the client did not authenticate in time (broker.limits.authentication_ms)")]
+    Unauthenticated,
     #[error("connection ended after {read} of a frame's {expected} bytes")]
     CutShort { read: usize, expected: usize },
     #[error("no request for {0:?}")]
@@ -67,9 +70,10 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         }
     }
 
-    /// The next frame without its length; `None` where the client ended the connection between two.
-    pub(crate) async fn next(&mut self) -> Result<Option<(BytesMut, FrameRoom)>, FrameError> {
-        let Some(len) = self.length().await? else { return Ok(None) };
+    /// The next frame without its length; `None` where the client ended the connection between two. `bounds` are narrower ones of
+    /// its length.
+    pub(crate) async fn next(&mut self, bounds: Option<RangeInclusive<usize>>) -> Result<Option<(BytesMut, FrameRoom)>, FrameError> {
+        let Some(len) = self.length(bounds.unwrap_or(MIN_FRAME..=self.limit)).await? else { return Ok(None) };
         let room = self.room(len).await;
         let mut frame = BytesMut::with_capacity(len);
         self.fill(&mut frame, len, now()).await?;
@@ -79,7 +83,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         Ok(Some((frame, room)))
     }
 
-    async fn length(&mut self) -> Result<Option<usize>, FrameError> {
+    async fn length(&mut self, expected: RangeInclusive<usize>) -> Result<Option<usize>, FrameError> {
         let mut bytes = BytesMut::with_capacity(4);
         let mut socket = (&mut self.socket).take(4);
         let read = timeout(self.idle, socket.read_buf(&mut bytes)).await.map_err(|_| FrameError::Idle(self.idle))??;
@@ -88,14 +92,9 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         }
         self.fill(&mut bytes, 4, now()).await?;
         match <[u8; 4]>::try_from(&bytes[..]) {
-            Ok(length) => self.check(i32::from_be_bytes(length)).map(Some),
+            Ok(length) => check(i32::from_be_bytes(length), expected).map(Some),
             Err(_) => Err(FrameError::CutShort { read: bytes.len(), expected: 4 }),
         }
-    }
-
-    fn check(&self, length: i32) -> Result<usize, FrameError> {
-        let len = usize::try_from(length).ok().filter(|len| (MIN_FRAME..=self.limit).contains(len));
-        len.ok_or(FrameError::Length { length, limit: self.limit })
     }
 
     async fn room(&self, len: usize) -> FrameRoom {
@@ -123,4 +122,9 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         }
         Ok(())
     }
+}
+
+fn check(length: i32, expected: RangeInclusive<usize>) -> Result<usize, FrameError> {
+    let len = usize::try_from(length).ok().filter(|len| expected.contains(len));
+    len.ok_or(FrameError::Length { length, expected })
 }

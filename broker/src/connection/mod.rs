@@ -24,6 +24,7 @@ use tokio::time::timeout_at;
 use tokio_util::sync::CancellationToken;
 
 use self::frame::{FrameError, FrameReader, FrameRoom};
+use crate::security::login::Probation;
 use crate::wire::answer::Answer;
 
 pub(crate) mod frame;
@@ -39,6 +40,8 @@ pub(crate) enum Outcome {
     Silent,
     /// It cannot be answered: earlier answers are written, then the connection is closed.
     Close(String),
+    /// It is answered, and the connection is closed behind the answer.
+    Last(Answer, String),
 }
 
 /// What a handler makes of a frame at once.
@@ -55,6 +58,9 @@ pub(crate) enum Accepted {
 pub(crate) trait Handler: Send + Sync + 'static {
     /// What it keeps for a connection.
     type Session: Send + Sync + 'static;
+
+    /// What a client is bound to that the handler does not know yet.
+    fn probation(&self, session: &Self::Session) -> Option<Probation>;
 
     /// Takes a request. The next one of the same connection is accepted once this returns.
     fn accept(&self, session: &Self::Session, frame: BytesMut) -> impl Future<Output = Accepted> + Send;
@@ -173,9 +179,17 @@ async fn read<H: Handler>(
 ) -> Ended {
     let slots = Arc::new(Semaphore::new(requests));
     loop {
+        let probation = handler.probation(session);
         let next = async {
             let slot = slots.clone().acquire_owned().await.expect("the slots are never closed");
-            frames.next().await.map(|frame| frame.map(|(frame, room)| (slot, frame, room)))
+            let bounds = probation.as_ref().map(|probation| probation.frame.clone());
+            frames.next(bounds).await.map(|frame| frame.map(|(frame, room)| (slot, frame, room)))
+        };
+        let next = async {
+            match &probation {
+                Some(probation) => timeout_at(probation.until, next).await.unwrap_or(Err(FrameError::Unauthenticated)),
+                None => next.await,
+            }
         };
         let (slot, frame, room) = tokio::select! {
             next = next => match next {
@@ -207,6 +221,10 @@ async fn order(mut accepted: mpsc::Receiver<Pending>, done: mpsc::Sender<(Answer
                 Outcome::Answer(answer) => done.send((answer, ticket)).await.ok()?,
                 Outcome::Silent => drop(ticket),
                 Outcome::Close(why) => return Some(why),
+                Outcome::Last(answer, why) => {
+                    done.send((answer, ticket)).await.ok()?;
+                    return Some(why);
+                }
             },
             next = accepted.recv(), if open => match next {
                 Some(pending) => running.push_back(pending.finish()),

@@ -51,6 +51,10 @@ fn echo(frame: &[u8]) -> Outcome {
 impl Handler for Echo {
     type Session = ();
 
+    fn probation(&self, (): &()) -> Option<Probation> {
+        None
+    }
+
     async fn accept(&self, (): &(), frame: BytesMut) -> Accepted {
         let number = self.accepted.fetch_add(1, Ordering::SeqCst);
         self.came.notify_one();

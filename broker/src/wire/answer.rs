@@ -44,6 +44,13 @@ impl Answer {
         Ok(Self { pieces, held: None })
     }
 
+    /// Bytes behind their length, and nothing else.
+    pub(crate) fn bare(bytes: Vec<u8>) -> Result<Self, Malformed> {
+        let length = length(bytes.len())?.to_be_bytes().to_vec();
+        let pieces = [length, bytes].into_iter().filter(|piece| !piece.is_empty()).map(Bytes::from);
+        Ok(Self { pieces: pieces.collect(), held: None })
+    }
+
     /// Keeps `permit` until the answer is written.
     pub(crate) fn holding(mut self, permit: Option<OwnedSemaphorePermit>) -> Self {
         self.held = permit;

@@ -204,3 +204,37 @@ static FORGOTTEN_OFFSETS: Struct = plain(&[always(Kind::Text), always(Kind::Arra
 
 pub(crate) static OFFSET_DELETE: Shape =
     Shape { flexible: i16::MAX, body: plain(&[always(Kind::Text), always(Kind::Array(&Kind::Struct(&FORGOTTEN_OFFSETS)))]) };
+
+pub(crate) static SASL_HANDSHAKE: Shape = Shape { flexible: i16::MAX, body: plain(&[always(Kind::Text)]) };
+
+pub(crate) static SASL_AUTHENTICATE: Shape = Shape { flexible: 2, body: plain(&[always(Kind::Bytes)]) };
+
+/// Of rules: what they are about, how it is named, by whom, from where, what, and what is said of it.
+static ACL: Struct =
+    plain(&[always(BYTE), always(Kind::Text), since(1, BYTE), always(Kind::Text), always(Kind::Text), always(BYTE), always(BYTE)]);
+
+pub(crate) static DESCRIBE_ACLS: Shape = Shape {
+    flexible: 2,
+    body: plain(&[always(BYTE), always(Kind::Text), since(1, BYTE), always(Kind::Text), always(Kind::Text), always(BYTE), always(BYTE)]),
+};
+
+pub(crate) static CREATE_ACLS: Shape = Shape { flexible: 2, body: plain(&[always(Kind::Array(&Kind::Struct(&ACL)))]) };
+
+pub(crate) static DELETE_ACLS: Shape = Shape { flexible: 2, body: plain(&[always(Kind::Array(&Kind::Struct(&ACL)))]) };
+
+static DESCRIBED_USER: Struct = plain(&[always(Kind::Text)]);
+
+pub(crate) static DESCRIBE_SCRAM: Shape = Shape { flexible: 0, body: plain(&[always(Kind::Array(&Kind::Struct(&DESCRIBED_USER)))]) };
+
+static DELETED_CREDENTIAL: Struct = plain(&[always(Kind::Text), always(BYTE)]);
+static SET_CREDENTIAL: Struct = plain(&[always(Kind::Text), always(BYTE), always(I32), always(Kind::Bytes), always(Kind::Bytes)]);
+
+pub(crate) static ALTER_SCRAM: Shape = Shape {
+    flexible: 0,
+    body: plain(&[always(Kind::Array(&Kind::Struct(&DELETED_CREDENTIAL))), always(Kind::Array(&Kind::Struct(&SET_CREDENTIAL)))]),
+};
+
+static QUOTA_COMPONENT: Struct = plain(&[always(Kind::Text), always(BYTE), always(Kind::Text)]);
+
+pub(crate) static DESCRIBE_QUOTAS: Shape =
+    Shape { flexible: 1, body: plain(&[always(Kind::Array(&Kind::Struct(&QUOTA_COMPONENT))), always(BYTE)]) };

@@ -10,6 +10,7 @@ mod lane;
 mod policy;
 mod recent;
 mod runtime;
+mod security;
 mod store;
 
 pub use cache::CacheMetrics;
@@ -19,6 +20,7 @@ pub use lane::LaneMetrics;
 pub use policy::{PolicyCounters, PolicyMetrics};
 pub use recent::{Recent, StoreStats};
 pub use runtime::RuntimeMetrics;
+pub use security::SecurityMetrics;
 pub use store::StoreMetrics;
 
 /// All metrics of a host.
@@ -39,6 +41,8 @@ pub struct Metrics {
     pub group: GroupMetrics,
     /// Fetch sessions of the broker.
     pub fetch: FetchMetrics,
+    /// Who connects, and what they were kept from.
+    pub security: SecurityMetrics,
 }
 
 impl Default for Metrics {
@@ -52,6 +56,7 @@ impl Default for Metrics {
             runtime: RuntimeMetrics::register(registry.sub_registry_with_prefix("runtime")),
             group: GroupMetrics::register(registry.sub_registry_with_prefix("group")),
             fetch: FetchMetrics::register(registry.sub_registry_with_prefix("fetch")),
+            security: SecurityMetrics::register(registry.sub_registry_with_prefix("security")),
             registry,
         }
     }

@@ -41,7 +41,7 @@ impl Service {
     }
 
     async fn answer_fetch(&self, session: Session, call: Call, context: Context, asked: Vec<Asked>, waiting: Waiting) -> Outcome {
-        let targets = self.resolve(&asked).await;
+        let targets = self.resolve(&session, &asked).await;
         // A session has an order of its own.
         let turns = match context {
             Context::Incremental { .. } => None,

@@ -9,9 +9,10 @@ use tidegate::runtime::FetchPartition;
 use tidegate::types::TopicPartition;
 
 use crate::api::produce::partition_of;
-use crate::api::{LOOKUPS_AT_ONCE, Service};
+use crate::api::{LOOKUPS_AT_ONCE, Service, Session};
 use crate::errors;
 use crate::fetch_session::{Asked, TopicKey};
+use crate::security::acl::Operation;
 
 /// What to read, or why not.
 #[derive(Clone, Copy, Debug)]
@@ -26,13 +27,13 @@ pub(super) enum Target {
 
 impl Service {
     /// One target for each partition, in order. Topics are looked up at each fetch: they come and go.
-    pub(super) async fn resolve(&self, asked: &[Asked]) -> Vec<Target> {
+    pub(super) async fn resolve(&self, session: &Session, asked: &[Asked]) -> Vec<Target> {
         let mut topics: HashMap<&TopicKey, Result<TopicRecord, ResponseError>> = HashMap::new();
         let mut targets = Vec::with_capacity(asked.len());
         for asked in asked {
             let topic = match topics.entry(&asked.key.topic) {
                 std::collections::hash_map::Entry::Occupied(found) => found.into_mut(),
-                std::collections::hash_map::Entry::Vacant(free) => free.insert(self.topic_of(&asked.key.topic).await),
+                std::collections::hash_map::Entry::Vacant(free) => free.insert(self.readable(session, &asked.key.topic).await),
             };
             targets.push(target(topic, asked));
         }
@@ -40,10 +41,11 @@ impl Service {
         targets
     }
 
-    async fn topic_of(&self, key: &TopicKey) -> Result<TopicRecord, ResponseError> {
+    /// The topic, if it exists and the client may read it.
+    async fn readable(&self, session: &Session, key: &TopicKey) -> Result<TopicRecord, ResponseError> {
         let found = match key {
-            TopicKey::Name(name) => self.topics.by_name(name, false).await,
-            TopicKey::Id(id) => self.topics.by_id(*id).await,
+            TopicKey::Name(name) => self.topic_for(session, Operation::Read, name).await,
+            TopicKey::Id(id) => self.topic_of_id_for(session, Operation::Read, *id).await,
         };
         found.map_err(|refusal| refusal.code)
     }

@@ -6,25 +6,30 @@ use kafka_protocol::ResponseError;
 use kafka_protocol::messages::describe_groups_response::{DescribedGroup, DescribedGroupMember};
 use kafka_protocol::messages::{DescribeGroupsRequest, DescribeGroupsResponse, GroupId};
 
-use super::{check_group, text};
-use crate::api::Service;
+use super::text;
+use crate::api::{Service, Session};
 use crate::group::{MemberSummary, Summary, of_read};
+use crate::security::acl::{Operation, Resource};
 
 /// First version that tells what may be done with a group.
 const OPERATIONS: i16 = 3;
 const INSTANCES: i16 = 4;
 /// First version in which a group that does not exist is an error.
 const NOT_FOUND: i16 = 6;
-/// Read, delete and describe, as bits: nobody is kept from anything.
-const ALL_OPERATIONS: i32 = 1 << 3 | 1 << 6 | 1 << 8;
 
 impl Service {
-    pub(super) async fn describe_groups(self: Arc<Self>, version: i16, request: &DescribeGroupsRequest) -> DescribeGroupsResponse {
+    pub(super) async fn describe_groups(
+        self: Arc<Self>,
+        session: Session,
+        version: i16,
+        request: &DescribeGroupsRequest,
+    ) -> DescribeGroupsResponse {
         let mut groups = Vec::with_capacity(request.groups.len());
         for group in &request.groups {
-            let described = self.describe_group(version, group).await;
+            let described = self.describe_group(&session, version, group).await;
+            let operations = self.operations(&session, Resource::group(group));
             let described = if version >= OPERATIONS && request.include_authorized_operations {
-                described.with_authorized_operations(ALL_OPERATIONS)
+                described.with_authorized_operations(operations)
             } else {
                 described
             };
@@ -33,9 +38,9 @@ impl Service {
         DescribeGroupsResponse::default().with_groups(groups)
     }
 
-    async fn describe_group(&self, version: i16, group: &GroupId) -> DescribedGroup {
+    async fn describe_group(&self, session: &Session, version: i16, group: &GroupId) -> DescribedGroup {
         let answer = DescribedGroup::default().with_group_id(group.clone());
-        if let Err(error) = check_group(group, true) {
+        if let Err(error) = self.group_for(session, Operation::Describe, group, true) {
             return answer.with_error_code(error.code());
         }
         if let Some(summary) = self.groups.summary(group) {

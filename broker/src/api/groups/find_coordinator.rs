@@ -5,8 +5,9 @@ use kafka_protocol::messages::find_coordinator_response::Coordinator;
 use kafka_protocol::messages::{BrokerId, FindCoordinatorRequest, FindCoordinatorResponse};
 use kafka_protocol::protocol::StrBytes;
 
-use super::{check_group, text};
+use super::text;
 use crate::api::{Service, Session};
+use crate::security::acl::Operation;
 use crate::topics::Refusal;
 
 /// First version that asks for many.
@@ -30,7 +31,7 @@ impl Service {
 
     fn coordinator(&self, session: &Session, key_type: i8, key: StrBytes) -> Coordinator {
         let refused = match key_type {
-            GROUP => check_group(&key, true).err().map(|code| Refusal::new(code, "the group id is too long")),
+            GROUP => self.group_for(session, Operation::Describe, &key, true).err().map(|code| Refusal::new(code, reason(code))),
             TRANSACTION => Some(Refusal::new(ResponseError::TransactionalIdAuthorizationFailed, "transactions are not supported")),
             _ => Some(Refusal::new(ResponseError::InvalidRequest, format!("coordinators of type {key_type} are not supported"))),
         };
@@ -45,5 +46,12 @@ impl Service {
                 answer.with_error_code(code.code()).with_error_message(Some(StrBytes::from_string(message)))
             }
         }
+    }
+}
+
+fn reason(code: ResponseError) -> &'static str {
+    match code {
+        ResponseError::InvalidGroupId => "the group id is too long",
+        _ => "the client has no right to describe",
     }
 }

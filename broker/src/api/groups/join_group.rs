@@ -9,10 +9,11 @@ use kafka_protocol::messages::join_group_response::JoinGroupResponseMember;
 use kafka_protocol::messages::{JoinGroupRequest, JoinGroupResponse};
 use kafka_protocol::protocol::StrBytes;
 
-use super::{MAX_ID_BYTES, check_group, kept, kept_bytes, text};
+use super::{MAX_ID_BYTES, kept, kept_bytes, text};
 use crate::api::{Call, Service, Session, later};
 use crate::connection::Accepted;
 use crate::group::{Client, Join, JoinAnswer, JoinRefused, Joined, Protocol};
+use crate::security::acl::Operation;
 
 /// First version whose clients come again with the id that they are told.
 const KNOWN_IDS: i16 = 4;
@@ -45,7 +46,7 @@ impl Service {
     }
 
     fn read_join(&self, session: &Session, version: i16, client_id: &str, request: &JoinGroupRequest) -> Result<Join, ResponseError> {
-        check_group(&request.group_id, false)?;
+        self.group_for(session, Operation::Read, &request.group_id, false)?;
         let settings = &self.settings.groups;
         let (min, max) = (settings.session_timeout_min_ms, settings.session_timeout_max_ms);
         let session_ms = u32::try_from(request.session_timeout_ms).ok().filter(|ms| (min..=max).contains(ms));

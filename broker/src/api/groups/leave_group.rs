@@ -3,22 +3,24 @@
 use kafka_protocol::messages::leave_group_response::MemberResponse;
 use kafka_protocol::messages::{LeaveGroupRequest, LeaveGroupResponse};
 
-use super::{check_group, code};
-use crate::api::Service;
+use super::code;
+use crate::api::{Service, Session};
 use crate::group::Leaving;
+use crate::security::acl::Operation;
 
 /// First version that takes many.
 const BATCHES: i16 = 3;
 
 impl Service {
-    pub(super) fn leave_group(&self, version: i16, request: &LeaveGroupRequest) -> LeaveGroupResponse {
+    pub(super) fn leave_group(&self, session: &Session, version: i16, request: &LeaveGroupRequest) -> LeaveGroupResponse {
         let leaving: Vec<Leaving<'_>> = match version {
             BATCHES.. => {
                 request.members.iter().map(|m| Leaving { member: &m.member_id, instance: m.group_instance_id.as_deref() }).collect()
             }
             _ => vec![Leaving { member: &request.member_id, instance: None }],
         };
-        let left = check_group(&request.group_id, false).and_then(|()| self.groups.leave(&request.group_id, &leaving));
+        let may = self.group_for(session, Operation::Read, &request.group_id, false);
+        let left = may.and_then(|()| self.groups.leave(&request.group_id, &leaving));
         let left = match left {
             Ok(left) => left,
             Err(error) => return LeaveGroupResponse::default().with_error_code(error.code()),

@@ -8,8 +8,9 @@ use kafka_protocol::messages::{ListGroupsRequest, ListGroupsResponse};
 use kafka_protocol::protocol::StrBytes;
 
 use super::text;
-use crate::api::Service;
+use crate::api::{Service, Session};
 use crate::group::of_read;
+use crate::security::acl::{Operation, Resource};
 
 const STATES: i16 = 4;
 const TYPES: i16 = 5;
@@ -19,7 +20,7 @@ const CLASSIC: &str = "classic";
 const EMPTY: &str = "Empty";
 
 impl Service {
-    pub(super) async fn list_groups(self: Arc<Self>, version: i16, request: &ListGroupsRequest) -> ListGroupsResponse {
+    pub(super) async fn list_groups(self: Arc<Self>, session: Session, version: i16, request: &ListGroupsRequest) -> ListGroupsResponse {
         let mut groups: BTreeMap<String, (String, &'static str)> = BTreeMap::new();
         match self.storage.groups_with_offsets().await {
             Ok(stored) => groups.extend(stored.into_iter().map(|(group, offsets)| (group, (offsets.protocol_type.clone(), EMPTY)))),
@@ -29,6 +30,9 @@ impl Service {
             }
         }
         groups.extend(self.groups.list().into_iter().map(|(group, kind, state)| (group.to_string(), (kind, state.name()))));
+        if !self.may(&session, Operation::Describe, Resource::CLUSTER) {
+            groups.retain(|group, _| self.may(&session, Operation::Describe, Resource::group(group)));
+        }
         let wanted = |filter: &[StrBytes], value: &str| filter.is_empty() || filter.iter().any(|f| f.eq_ignore_ascii_case(value));
         let listed = groups.into_iter().filter(|(_, (_, state))| wanted(&request.states_filter, state));
         let listed = listed.filter(|_| wanted(&request.types_filter, CLASSIC));

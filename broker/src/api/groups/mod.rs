@@ -12,6 +12,7 @@ use kafka_protocol::protocol::StrBytes;
 
 use super::{Call, Service, Session, decode, later};
 use crate::connection::Accepted;
+use crate::security::acl::{Operation, Resource};
 use crate::wire::header::RequestHeader;
 use crate::wire::reader::Malformed;
 use crate::wire::schema;
@@ -49,40 +50,48 @@ impl Service {
                 self.join_group(session, call, &client_id, request)
             }
             ApiKey::SyncGroup => self.sync_group(session, call, &decode(frame, body, version, &schema::SYNC_GROUP)?),
-            ApiKey::Heartbeat => Accepted::Now(call.answer(&self.heartbeat(&decode(frame, body, version, &schema::HEARTBEAT)?))),
+            ApiKey::Heartbeat => Accepted::Now(call.answer(&self.heartbeat(&session, &decode(frame, body, version, &schema::HEARTBEAT)?))),
             ApiKey::LeaveGroup => {
-                Accepted::Now(call.answer(&self.leave_group(version, &decode(frame, body, version, &schema::LEAVE_GROUP)?)))
+                Accepted::Now(call.answer(&self.leave_group(&session, version, &decode(frame, body, version, &schema::LEAVE_GROUP)?)))
             }
             ApiKey::OffsetCommit => {
                 let request = decode(frame, body, version, &schema::OFFSET_COMMIT)?;
-                let answer = self.offset_commit(request).await;
+                let answer = self.offset_commit(&session, request).await;
                 later(async move { call.answer(&answer.await) })
             }
             ApiKey::OffsetFetch => {
                 let request = decode(frame, body, version, &schema::OFFSET_FETCH)?;
-                later(async move { call.answer(&service.offset_fetch(version, request).await) })
+                later(async move { call.answer(&service.offset_fetch(session, version, request).await) })
             }
             ApiKey::OffsetDelete => {
                 let request = decode(frame, body, version, &schema::OFFSET_DELETE)?;
-                Accepted::Now(call.answer(&self.offset_delete(request).await))
+                Accepted::Now(call.answer(&self.offset_delete(&session, request).await))
             }
             ApiKey::ListGroups => {
                 let request = decode(frame, body, version, &schema::LIST_GROUPS)?;
-                later(async move { call.answer(&service.list_groups(version, &request).await) })
+                later(async move { call.answer(&service.list_groups(session, version, &request).await) })
             }
             ApiKey::DescribeGroups => {
                 let request = decode(frame, body, version, &schema::DESCRIBE_GROUPS)?;
-                later(async move { call.answer(&service.describe_groups(version, &request).await) })
+                later(async move { call.answer(&service.describe_groups(session, version, &request).await) })
             }
             ApiKey::DeleteGroups => {
                 let request = decode(frame, body, version, &schema::DELETE_GROUPS)?;
-                Accepted::Now(call.answer(&self.delete_groups(request).await))
+                Accepted::Now(call.answer(&self.delete_groups(&session, request).await))
             }
             _ => {
                 let request = decode(frame, body, version, &schema::FIND_COORDINATOR)?;
                 Accepted::Now(call.answer(&self.find_coordinator(&session, version, request)))
             }
         })
+    }
+}
+
+impl Service {
+    /// Whether an id can be a group's, and the client may do this to the group.
+    fn group_for(&self, session: &Session, operation: Operation, id: &str, may_be_empty: bool) -> Result<(), ResponseError> {
+        check_group(id, may_be_empty)?;
+        self.authorize(session, operation, Resource::group(id))
     }
 }
 

@@ -8,10 +8,10 @@ use tidegate::metadata::{CommittedOffset, TopicRecord};
 use tidegate::runtime::OffsetCommit;
 use tidegate::types::TopicPartition;
 
-use super::check_group;
-use crate::api::Service;
 use crate::api::produce::partition_of;
+use crate::api::{Service, Session};
 use crate::group::{Who, of_commit};
+use crate::security::acl::Operation;
 use crate::topics::Refusal;
 
 /// A topic's partitions, each with why it is not committed, if it is not.
@@ -19,13 +19,21 @@ type Checked = (TopicName, Vec<(i32, Option<ResponseError>)>);
 
 impl Service {
     /// Queues what can be committed; the future ends once that is durable, with the answer.
-    pub(super) async fn offset_commit(&self, request: OffsetCommitRequest) -> impl Future<Output = OffsetCommitResponse> + Send + use<> {
+    pub(super) async fn offset_commit(
+        &self,
+        session: &Session,
+        request: OffsetCommitRequest,
+    ) -> impl Future<Output = OffsetCommitResponse> + Send + use<> {
+        let may = self.group_for(session, Operation::Read, &request.group_id, true);
         let (mut checked, mut offsets): (Vec<Checked>, Vec<_>) = (Vec::with_capacity(request.topics.len()), Vec::new());
         for topic in &request.topics {
-            let record = self.topics.by_name(&topic.name, false).await;
+            let record = match &may {
+                Ok(()) => self.topic_for(session, Operation::Read, &topic.name).await,
+                Err(code) => Err(Refusal::new(*code, "")),
+            };
             checked.push((topic.name.clone(), self.check_topic(&record, topic, &mut offsets)));
         }
-        let queued = self.queue(&request, offsets);
+        let queued = may.and_then(|()| self.queue(&request, offsets));
         async move {
             let committed = match queued {
                 Ok(Some(queued)) => queued.await.map_err(|error| {
@@ -76,7 +84,6 @@ impl Service {
         request: &OffsetCommitRequest,
         offsets: Vec<(TopicPartition, CommittedOffset)>,
     ) -> Result<Option<impl Future<Output = tidegate::Result<()>> + Send + use<>>, ResponseError> {
-        check_group(&request.group_id, true)?;
         let who = Who { member: &request.member_id, instance: request.group_instance_id.as_deref() };
         self.groups.commit(&request.group_id, &who, request.generation_id_or_member_epoch, |protocol_type| {
             if offsets.is_empty() {

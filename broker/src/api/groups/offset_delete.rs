@@ -8,15 +8,15 @@ use kafka_protocol::messages::offset_delete_response::{OffsetDeleteResponseParti
 use kafka_protocol::messages::{OffsetDeleteRequest, OffsetDeleteResponse};
 use tidegate::types::TopicPartition;
 
-use super::check_group;
-use crate::api::Service;
 use crate::api::produce::partition_of;
+use crate::api::{Service, Session};
 use crate::group::{of_commit, of_read};
+use crate::security::acl::Operation;
 
 impl Service {
-    pub(super) async fn offset_delete(&self, request: OffsetDeleteRequest) -> OffsetDeleteResponse {
-        let deleted = match self.deletable(&request.group_id).await {
-            Ok(subscribed) => self.delete_of_topics(&request, &subscribed).await,
+    pub(super) async fn offset_delete(&self, session: &Session, request: OffsetDeleteRequest) -> OffsetDeleteResponse {
+        let deleted = match self.deletable(session, &request.group_id).await {
+            Ok(subscribed) => self.delete_of_topics(session, &request, &subscribed).await,
             Err(error) => Err(error),
         };
         match deleted {
@@ -26,8 +26,8 @@ impl Service {
     }
 
     /// Whether the group exists; the topics that its members read.
-    async fn deletable(&self, group: &str) -> Result<BTreeSet<String>, ResponseError> {
-        check_group(group, true)?;
+    async fn deletable(&self, session: &Session, group: &str) -> Result<BTreeSet<String>, ResponseError> {
+        self.group_for(session, Operation::Delete, group, true)?;
         let stored = self.storage.group_offsets(group).await.map_err(|error| of_read(&error))?;
         if stored.is_none() && self.groups.summary(group).is_none() {
             return Err(ResponseError::GroupIdNotFound);
@@ -37,12 +37,13 @@ impl Service {
 
     async fn delete_of_topics(
         &self,
+        session: &Session,
         request: &OffsetDeleteRequest,
         subscribed: &BTreeSet<String>,
     ) -> Result<Vec<OffsetDeleteResponseTopic>, ResponseError> {
         let (mut topics, mut partitions) = (Vec::with_capacity(request.topics.len()), Vec::new());
         for topic in &request.topics {
-            let answers = self.check_deletion(topic, subscribed, &mut partitions).await;
+            let answers = self.check_deletion(session, topic, subscribed, &mut partitions).await;
             topics.push(OffsetDeleteResponseTopic::default().with_name(topic.name.clone()).with_partitions(answers));
         }
         if !partitions.is_empty() {
@@ -54,11 +55,12 @@ impl Service {
 
     async fn check_deletion(
         &self,
+        session: &Session,
         topic: &OffsetDeleteRequestTopic,
         subscribed: &BTreeSet<String>,
         partitions: &mut Vec<TopicPartition>,
     ) -> Vec<OffsetDeleteResponsePartition> {
-        let record = self.topics.by_name(&topic.name, false).await;
+        let record = self.topic_for(session, Operation::Read, &topic.name).await;
         let mut check = |index: i32| {
             let record = record.as_ref().map_err(|refusal| refusal.code)?;
             if subscribed.contains(record.name.as_str()) {

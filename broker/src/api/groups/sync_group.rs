@@ -5,10 +5,11 @@ use std::sync::Arc;
 use kafka_protocol::ResponseError;
 use kafka_protocol::messages::{SyncGroupRequest, SyncGroupResponse};
 
-use super::{check_group, kept, kept_bytes, text};
+use super::{kept, kept_bytes, text};
 use crate::api::{Call, Service, Session, later};
 use crate::connection::Accepted;
 use crate::group::{Sync, SyncAnswer, Synced, Who};
+use crate::security::acl::Operation;
 
 /// First version that tells the protocol.
 const PROTOCOLS: i16 = 5;
@@ -16,14 +17,14 @@ const PROTOCOLS: i16 = 5;
 impl Service {
     pub(super) fn sync_group(&self, session: Session, call: Call, request: &SyncGroupRequest) -> Accepted {
         let version = call.version;
-        match self.start_sync(request) {
+        match self.start_sync(&session, request) {
             Ok(answer) => later(async move { call.answer(&response(version, wait(answer, &session).await)) }),
             Err(error) => Accepted::Now(call.answer(&response(version, Err(error)))),
         }
     }
 
-    fn start_sync(&self, request: &SyncGroupRequest) -> Result<SyncAnswer, ResponseError> {
-        check_group(&request.group_id, false)?;
+    fn start_sync(&self, session: &Session, request: &SyncGroupRequest) -> Result<SyncAnswer, ResponseError> {
+        self.group_for(session, Operation::Read, &request.group_id, false)?;
         let sync = Sync {
             ticket: 0,
             who: Who { member: &request.member_id, instance: request.group_instance_id.as_deref() },
