@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import pathlib
+import signal
 import statistics
 import subprocess
 import sys
@@ -102,6 +103,7 @@ def compare(line, values, other, theirs):
 def main(argv):
     if not argv or not (peers := pathlib.Path(argv[0]).resolve()).joinpath("compare.py").is_file():
         sys.exit("error: name a folder with compare.py, broker.sh and s3.sh: make bench CASE=peers PEERS=folder")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # servers end with the run, however it ends
     with tempfile.TemporaryDirectory(prefix="tidegate-peers-") as folder, contextlib.ExitStack() as stack:
         folder = pathlib.Path(folder)
         brokers = [*theirs(stack, peers), *ours(stack, folder)]

@@ -8,6 +8,7 @@ this needs and sets the paths. Exits with 1 if anything is not as it has to be.
 import argparse
 import os
 import pathlib
+import signal
 import sys
 import tempfile
 import time
@@ -47,8 +48,8 @@ def run_client(name, broker, args, folder, report):
             timed(report, name, step.name, lambda step=step: step.run(run))
 
 
-def tidegate(args, folder, store, name="tidegate"):
-    return Tidegate(folder / name, args.bin, args.plugins, store)
+def tidegate(args, folder, store, name="tidegate", **more):
+    return Tidegate(folder / name, args.bin, args.plugins, store, **more)
 
 
 def run_clients(names, args, folder, report):
@@ -61,7 +62,9 @@ def run_clients(names, args, folder, report):
 
 def run_tools(args, folder, report):
     with SeaweedFs(folder / "seaweedfs-tools", args.weed) as s3, ApacheKafka(folder / "kafka-tools", args.kafka) as kafka:
-        with tidegate(args, folder, s3.store("tools"), "tidegate-tools") as broker:
+        # A policy that is bound shows as a config of its topics, which those of Apache Kafka do not have. Whoever connects may do everything.
+        settings = {"policies": {}, "security": {"acls": True, "super_users": ["User:ANONYMOUS"]}}
+        with tidegate(args, folder, s3.store("tools"), "tidegate-tools", **settings) as broker:
             tools.compare(args.kafka, kafka.address, broker.address, args.steps, folder, report)
 
 
@@ -109,6 +112,7 @@ def main(argv):
     if missing := [name for name in PATHS if not getattr(args, name)]:
         sys.exit(f"error: no path for {', '.join(missing)}: run scripts/interop.sh, which sets them")
     report = Report(args.json)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # servers end with the run, however it ends
     with tempfile.TemporaryDirectory(prefix="tidegate-interop-") as folder:
         folder = pathlib.Path(folder)
         if clients := [name for name in args.parts if name in CLIENTS]:

@@ -15,6 +15,7 @@ BUCKET, KEY, SECRET = "tidegate", "interop", "interop-secret"
 READY_S = 120
 STOP_S = 60
 PARTITIONS = 6  # of a topic that is created without a number
+KAFKAS_BATCH_BYTES = 1048588  # what Apache Kafka takes unless told: it shows in what tools print
 POLICIES = {"flush": "flush-adaptive", "index": "index-spacing", "read-ahead": "read-ahead-fixed"}
 CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 LOG4J = pathlib.Path(__file__).parent / "log4j2.properties"
@@ -112,26 +113,28 @@ class SeaweedFs(Server):
 
 
 class Tidegate(Server):
-    """The broker, with the bundled policies bound to every topic; after `end` it can be started again at the same address."""
+    """The broker, with `policies` bound to every topic; after `end` it can be started again at the same address."""
 
     name = "tidegate"
 
-    def __init__(self, folder, binary, plugins, store):
+    def __init__(self, folder, binary, plugins, store, policies=POLICIES, security=None):
         super().__init__(folder)
-        self.binary, self.plugins, self.admin = binary, plugins, None
+        self.binary, self.plugins, self.policies, self.admin = binary, plugins, policies, None
         self.address = f"127.0.0.1:{free_ports(1)[0]}"
         table = lambda values: "\n".join(f"{key} = {json.dumps(value)}" for key, value in values.items())
         sections = {
             "[store]": store,
-            "[topic_defaults]": {"partitions": PARTITIONS},
+            "[topic_defaults]": {"partitions": PARTITIONS, "max_batch_bytes": KAFKAS_BATCH_BYTES},
             "[admin]": {"listen": "127.0.0.1:0"},
             "[broker]": {"node_id": 1},
             "[[broker.listener]]": {"listen": self.address},
         }
+        if security:
+            sections["[broker.security]"] = security
         (self.folder / "tidegate.toml").write_text("\n\n".join(f"{title}\n{table(values)}" for title, values in sections.items()) + "\n")
 
     def start(self):
-        bindings = [option for kind, policy in POLICIES.items() for option in ("--bind", f"{kind}={policy}")]
+        bindings = [option for kind, policy in self.policies.items() for option in ("--bind", f"{kind}={policy}")]
         command = [self.binary, "serve", "--json", "--config", self.folder / "tidegate.toml", "--plugins", self.plugins, *bindings]
         self.spawn(command, stdout=subprocess.PIPE)
         line = self.child.stdout.readline()  # it comes when it is ready, or ends
@@ -165,6 +168,8 @@ class ApacheKafka(Server):
             "log.dirs": self.folder / "data",
             "num.partitions": PARTITIONS,
             "group.initial.rebalance.delay.ms": 1000,
+            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "super.users": "User:ANONYMOUS",
             **{f"{name}.replication.factor": 1 for name in internal},
             **{f"{name}.num.partitions": 4 for name in internal},
             "transaction.state.log.min.isr": 1,
@@ -177,7 +182,9 @@ class ApacheKafka(Server):
 
     def start(self):
         config = self.folder / "server.properties"
-        self.spawn(self.java("kafka.tools.StorageTool", "format", "--standalone", "--ignore-formatted", "-t", CLUSTER_ID, "-c", config))
+        # Without the feature that would give every topic a setting that nobody asked for.
+        format = ["format", "--standalone", "--ignore-formatted", "--feature", "eligible.leader.replicas.version=0", "-t", CLUSTER_ID]
+        self.spawn(self.java("kafka.tools.StorageTool", *format, "-c", config))
         if self.child.wait(READY_S):
             raise ServerError(f"{self.name} cannot format its directory:\n{self.last_words()}")
         self.spawn(self.java("kafka.Kafka", config))

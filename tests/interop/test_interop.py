@@ -95,6 +95,12 @@ class Tools(unittest.TestCase):
         one, two = ([line.format(id, day)] for id, day in (("A" * 22, 1), ("b-" * 11, 2)))
         self.assertEqual(tidy.common(one, "127.0.0.1:1"), tidy.common(two, "127.0.0.1:2"))
 
+    def test_of_an_error_the_class_counts(self):
+        line = "TIME ERROR org.apache.kafka.tools.TopicCommand: org.apache.kafka.common.errors.{}: {}"
+        one, same, other = ([line.format(kind, text)] for kind, text in (("AException", "no"), ("AException", "not so"), ("BException", "no")))
+        self.assertEqual(tidy.common(one, "b"), tidy.common(same, "b"))
+        self.assertNotEqual(tidy.common(one, "b"), tidy.common(other, "b"))
+
     def test_errors_are_errors_unless_they_are_the_right_answer(self):
         listed, refused = scenario.topics("x", "--list"), scenario.topics("x", "--list", refused=True)
         answer = 0, ["WARN something"]

@@ -6,10 +6,13 @@ import re
 COMMON = (
     (re.compile(r"\b\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[:,.]\d{3}\b"), "TIME"),
     (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "UUID"),
+    # Of an error its class counts; each broker has its own words.
+    (re.compile(r"(\bError while executing [a-z ]+ command ?: ).*"), r"\1WORDS"),
+    (re.compile(r"(\w+Exception: )(?!.*Exception: ).*"), r"\1WORDS"),
     (re.compile(r"(TopicId: )[A-Za-z0-9_-]{22}(?![\w-])"), r"\1ID"),
 )
 NUMBER = re.compile(r"-?\b\d+(\.\d+)?\b")
-ERROR = re.compile(r"\b(ERROR|WARN|FATAL)\b|Exception\b|^Error", re.IGNORECASE)
+ERROR = re.compile(r"\b(ERROR|WARN|FATAL)\b|Exception\b|^Error")
 
 
 def common(lines, bootstrap):

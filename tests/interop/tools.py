@@ -28,7 +28,7 @@ class Tools:
         """Exit code, and what it printed to both outputs, made comparable."""
         places = {"{bootstrap}": bootstrap, "{folder}": str(self.folder)}
         arguments = [replaced(argument, places) for argument in command.arguments]
-        java = ["java", "-Xmx512m", "-XX:+UseSerialGC", f"-Dlog4j2.configurationFile={LOG4J}", "-cp", f"{self.libs}/*", command.main]
+        java = ["java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", f"-Dlog4j2.configurationFile={LOG4J}", "-cp", f"{self.libs}/*", command.main]
         try:
             done = subprocess.run(
                 [*java, *arguments], capture_output=True, text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL, env=os.environ

@@ -5,10 +5,8 @@
 //! 1. **Bounds.** A batch is never held beyond `max_age_ms`, a buffer never beyond `max_bytes`, and memory pressure flushes at once.
 //! 2. **Budget.** With `puts_per_min` set, a flush that no bound asks for waits until the lane's share of the budget allows it.
 //! 3. **Group commit.** While uploads run, what arrives meanwhile is the next segment, sealed when one of them finishes.
-//! 4. **Quiet gap.** Producers stop sending once their few requests in flight wait for acks. If acks wait and nothing has arrived for
-//!    `quiet_us`, everybody waits for this flush: it goes. At low load an ack so takes a gap and an upload, not the whole age. Beside one
-//!    upload a second one may go for this reason, as half of what producers have in flight would wait for twice as long otherwise; with more
-//!    of them every PUT would carry less.
+//! 4. **Quiet gap.** Producers stop sending once their few requests in flight wait for acks. If acks wait, nothing uploads and nothing has
+//!    arrived for `quiet_us`, everybody waits for this flush: it goes. At low load an ack so takes a gap and an upload, not the whole age.
 //!
 //! While nobody waits for acks, only cost counts: segments grow to what arrives within `max_age_ms`.
 
@@ -23,8 +21,6 @@ use budget::Budget;
 const MIN_INTERVAL_US: u64 = 5_000;
 /// Smallest size that is worth a PUT of its own while more arrives, in bytes.
 const MIN_TARGET_BYTES: u64 = 64 << 10;
-/// Uploads beside which a quiet gap counts no more.
-const GROUPS: u32 = 2;
 /// Share of the host's buffers in use at which everything is flushed, in permille.
 const PRESSURE_PERMILLE: u32 = 850;
 /// A throttled store is asked less often: the quiet gap grows by this for each permille of throttled requests, in microseconds.
@@ -110,16 +106,15 @@ impl Adaptive {
     fn for_waiting_producers(&mut self, view: &FlushView, bounds: FlushBounds) -> FlushDecision {
         let interval_us = view.upload_p50_us.max(MIN_INTERVAL_US).min(self.max_age_us);
         let bytes = self.target_bytes(view, interval_us);
-        let quiet_us = self.quiet_us.saturating_add(u64::from(view.throttled_permille) * THROTTLED_US_PER_PERMILLE);
         if view.uploads_in_flight > 0 {
             let group = *self.group.get_or_insert(view.uploads_in_flight - 1);
-            let quiet_us = if view.uploads_in_flight < GROUPS { quiet_us } else { UNBOUNDED };
-            return FlushBounds { bytes, uploads_at_most: group, quiet_us, ..bounds }.on(view);
+            return FlushBounds { bytes, uploads_at_most: group, ..bounds }.on(view);
         }
         let grouped = self.group.is_some() || view.reason == FlushReason::UploadDone;
         if grouped {
             return FlushDecision::Now;
         }
+        let quiet_us = self.quiet_us.saturating_add(u64::from(view.throttled_permille) * THROTTLED_US_PER_PERMILLE);
         FlushBounds { bytes, age_us: interval_us, quiet_us, records: UNBOUNDED, uploads_at_most: ANY_UPLOADS }.on(view)
     }
 

@@ -47,17 +47,6 @@ fn what_arrives_during_an_upload_is_one_group() {
 }
 
 #[test]
-fn once_everybody_waits_a_second_group_goes_beside_the_first() {
-    let mut policy = policy("{}");
-    let arriving = FlushView { uploads_in_flight: 1, quiet_us: 1_000, ..waiting() };
-    assert_eq!(wait(policy.decide(&arriving)).quiet_us, 2_000);
-    let quiet = FlushView { reason: FlushReason::Bound, quiet_us: 2_000, ..arriving };
-    assert_eq!(policy.decide(&quiet), FlushDecision::Now);
-    let two = FlushView { uploads_in_flight: 2, ..quiet };
-    assert_eq!(wait(policy.decide(&two)).quiet_us, UNBOUNDED);
-}
-
-#[test]
 fn a_group_goes_when_the_last_upload_is_done_however_it_is_asked() {
     for reason in [FlushReason::UploadDone, FlushReason::Bound] {
         let mut policy = policy("{}");

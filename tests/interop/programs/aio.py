@@ -11,6 +11,7 @@ from aiokafka.errors import for_code
 from protocol import emit, emit_record, flush, lines, serve, stopped
 
 POLL_MS = 500
+BATCH = 500  # records between two turns of the event loop, on which its heartbeats run too
 
 
 def with_admin(work):
@@ -85,13 +86,14 @@ async def read(ask):
     await consumer.start()
     try:
         while not stop.is_set() and not (most and taken == most):
-            found = await consumer.getmany(timeout_ms=POLL_MS, max_records=most - taken if most else None)
+            found = await consumer.getmany(timeout_ms=POLL_MS, max_records=min(BATCH, most - taken) if most else BATCH)
             for partition, records in found.items():
                 for r in records:
                     emit_record(r.partition, r.offset, r.timestamp, r.key, r.value, r.headers)
                 ends[partition] = records[-1].offset + 1
                 taken += len(records)
             flush()
+            await asyncio.sleep(0)
         if most:
             await consumer.commit(ends)
     finally:
