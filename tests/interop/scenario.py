@@ -119,7 +119,7 @@ COMMANDS = (
         tidy=tidy.in_order, needed=True, file=("deleted.json", DELETED),
     ),
     get_offsets("after-deletion", "--topic words --time earliest"),
-    configs("alter", "--entity-type topics --entity-name words --alter --add-config retention.ms=3600000,max.message.bytes=2000000"),
+    configs("alter", "--entity-type topics --entity-name words --alter --add-config retention.ms=3600000,min.compaction.lag.ms=5"),
     configs("describe", "--entity-type topics --entity-name words --describe"),
     configs("delete", "--entity-type topics --entity-name words --alter --delete-config retention.ms"),
     configs("describe-left", "--entity-type topics --entity-name words --describe"),

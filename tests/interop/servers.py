@@ -15,7 +15,6 @@ BUCKET, KEY, SECRET = "tidegate", "interop", "interop-secret"
 READY_S = 120
 STOP_S = 60
 PARTITIONS = 6  # of a topic that is created without a number
-KAFKAS_BATCH_BYTES = 1048588  # what Apache Kafka takes unless told: it shows in what tools print
 POLICIES = {"flush": "flush-adaptive", "index": "index-spacing", "read-ahead": "read-ahead-fixed"}
 CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 LOG4J = pathlib.Path(__file__).parent / "log4j2.properties"
@@ -124,7 +123,7 @@ class Tidegate(Server):
         table = lambda values: "\n".join(f"{key} = {json.dumps(value)}" for key, value in values.items())
         sections = {
             "[store]": store,
-            "[topic_defaults]": {"partitions": PARTITIONS, "max_batch_bytes": KAFKAS_BATCH_BYTES},
+            "[topic_defaults]": {"partitions": PARTITIONS},
             "[admin]": {"listen": "127.0.0.1:0"},
             "[broker]": {"node_id": 1},
             "[[broker.listener]]": {"listen": self.address},
