@@ -16,4 +16,5 @@ if [ -z "${TIDEGATE_BIN:-}" ]; then
     PROFILE=$profile scripts/plugins.sh >&2
 fi
 export TIDEGATE_BIN TIDEGATE_PLUGINS=${TIDEGATE_PLUGINS:-$target/plugins}
+[ -d "$TIDEGATE_PLUGINS" ] || "$TIDEGATE_BIN" plugin build plugins/*/ --out "$TIDEGATE_PLUGINS" >&2
 exec python3 -B tests/interop/run.py "$@"
