@@ -2,9 +2,8 @@
 //!
 //! | host | answer to a producer | to a reader | why |
 //! |---|---|---|---|
-//! | record set: empty, malformed | INVALID_RECORD | - | the producer's fault, final |
+//! | record set: empty, malformed, of an old magic | INVALID_RECORD | - | the producer's fault, final |
 //! | record set: wrong CRC | CORRUPT_MESSAGE | - | damaged on the way: clients send it again |
-//! | record set: old magic | UNSUPPORTED_FOR_MESSAGE_FORMAT | - | final, nothing was stored |
 //! | record set: too large | MESSAGE_TOO_LARGE | - | clients split the batch |
 //! | producer: sequence out of order | OUT_OF_ORDER_SEQUENCE_NUMBER | - | clients send what is missing first, or give up |
 //! | producer: older epoch | INVALID_PRODUCER_EPOCH | - | a newer instance of the producer has taken over |
@@ -31,8 +30,7 @@ pub(crate) fn of_append(error: &Error) -> ResponseError {
         return of_producer(refused);
     }
     match error.cause::<RecordError>() {
-        Some(RecordError::Empty | RecordError::Malformed { .. }) => ResponseError::InvalidRecord,
-        Some(RecordError::OldMagic { .. }) => ResponseError::UnsupportedForMessageFormat,
+        Some(RecordError::Empty | RecordError::Malformed { .. } | RecordError::OldMagic { .. }) => ResponseError::InvalidRecord,
         Some(RecordError::WrongCrc { .. }) => ResponseError::CorruptMessage,
         Some(RecordError::TooLarge { .. }) => ResponseError::MessageTooLarge,
         None => of(error.kind()),
@@ -82,7 +80,7 @@ mod tests {
         let problem = String::new();
         assert_eq!(refused(RecordError::Malformed { position: 0, problem }), ResponseError::InvalidRecord);
         assert_eq!(refused(RecordError::WrongCrc { position: 0, stored: 0, computed: 1 }), ResponseError::CorruptMessage);
-        assert_eq!(refused(RecordError::OldMagic { position: 0, magic: 1 }), ResponseError::UnsupportedForMessageFormat);
+        assert_eq!(refused(RecordError::OldMagic { position: 0, magic: 1 }), ResponseError::InvalidRecord);
         assert_eq!(refused(RecordError::TooLarge { position: 0, size: 2, limit: 1 }), ResponseError::MessageTooLarge);
     }
 

@@ -15,7 +15,6 @@ use tidegate_tests::wire::{Client, Running, batch, name, offsets, produce, seal}
 const INVALID_REQUEST: i16 = 42;
 const OUT_OF_ORDER_SEQUENCE_NUMBER: i16 = 45;
 const INVALID_PRODUCER_EPOCH: i16 = 47;
-const INVALID_TXN_STATE: i16 = 48;
 const TRANSACTIONAL_ID_AUTHORIZATION_FAILED: i16 = 53;
 const INVALID_RECORD: i16 = 87;
 
@@ -95,11 +94,11 @@ async fn transactions_are_refused_for_good() -> anyhow::Result<()> {
         let request = InitProducerIdRequest::default().with_transactional_id(Some(id)).with_transaction_timeout_ms(60_000);
         assert_eq!(client.call(version, &request).await?.error_code, TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "version {version}");
     }
-    assert_eq!(send(&mut client, with_attributes(of((7, 0, 0)), 1 << 4)).await?, (INVALID_TXN_STATE, -1));
+    assert_eq!(send(&mut client, with_attributes(of((7, 0, 0)), 1 << 4)).await?, (TRANSACTIONAL_ID_AUTHORIZATION_FAILED, -1));
     assert_eq!(send(&mut client, with_attributes(of((7, 0, 0)), 1 << 5)).await?, (INVALID_RECORD, -1));
     let mut second = of((7, 0, 0));
     second.extend_from_slice(&with_attributes(of((7, 0, 2)), 1 << 4));
-    assert_eq!(send(&mut client, second).await?, (INVALID_TXN_STATE, -1), "also behind a good one");
+    assert_eq!(send(&mut client, second).await?, (TRANSACTIONAL_ID_AUTHORIZATION_FAILED, -1), "also behind a good one");
     assert_eq!(send(&mut client, of((7, 0, 0))).await?, (0, 0), "nothing of them was kept");
     let served = client.call(0, &ApiVersionsRequest::default()).await?.api_keys;
     for api in [ApiKey::AddPartitionsToTxn, ApiKey::AddOffsetsToTxn, ApiKey::EndTxn, ApiKey::TxnOffsetCommit] {

@@ -10,7 +10,6 @@ use tidegate_tests::wire::{Running, batch, fetch, offsets, produce, seal};
 
 const CORRUPT_MESSAGE: i16 = 2;
 const MESSAGE_TOO_LARGE: i16 = 10;
-const UNSUPPORTED_FOR_MESSAGE_FORMAT: i16 = 43;
 const INVALID_RECORD: i16 = 87;
 
 fn changed(at: usize, bytes: &[u8]) -> BytesMut {
@@ -33,7 +32,7 @@ async fn a_bad_record_set_is_refused_before_it_gets_an_offset() -> anyhow::Resul
         ("record count that does not match", changed(57, &7i32.to_be_bytes()), INVALID_RECORD),
         ("length beyond the set", changed(8, &9_999i32.to_be_bytes()), INVALID_RECORD),
         ("wrong crc", wrong_crc, CORRUPT_MESSAGE),
-        ("magic 1", changed(16, &[1]), UNSUPPORTED_FOR_MESSAGE_FORMAT),
+        ("magic 1", changed(16, &[1]), INVALID_RECORD),
         ("too large", batch(&[&vec![0; 2 << 20]]), MESSAGE_TOO_LARGE),
         ("empty", BytesMut::new(), INVALID_RECORD),
         ("cut short", BytesMut::from(&batch(&[b"abcdef"])[..40]), INVALID_RECORD),
@@ -71,7 +70,7 @@ async fn old_message_sets_are_never_stored() -> anyhow::Result<()> {
             set.put_i32(5);
             set.put_slice(b"value");
         }
-        assert_eq!(client.produce("topic", 0, set).await?.error_code, UNSUPPORTED_FOR_MESSAGE_FORMAT, "magic {magic}");
+        assert_eq!(client.produce("topic", 0, set).await?.error_code, INVALID_RECORD, "magic {magic}");
     }
     assert_eq!(client.fetch("topic", 0, 0, 1 << 20).await?.high_watermark, 0);
     broker.stop().await

@@ -38,6 +38,9 @@ impl Service {
 }
 
 fn wanted(request: &InitProducerIdRequest) -> Result<Wanted, ResponseError> {
+    if request.transactional_id.as_ref().is_some_and(|id| id.is_empty()) {
+        return Err(ResponseError::InvalidRequest);
+    }
     if request.transactional_id.is_some() {
         return Err(ResponseError::TransactionalIdAuthorizationFailed);
     }

@@ -207,8 +207,8 @@ impl Service {
                 later(async move { call.answer(&service.metadata(session, call.version, request).await) })
             }
             ApiKey::ApiVersions => {
-                schema::API_VERSIONS.check(&frame[body..], call.version)?;
-                Accepted::Now(call.answer(&versions::response(0)))
+                let request = decode(frame, body, call.version, &schema::API_VERSIONS)?;
+                Accepted::Now(call.answer(&versions::answer(call.version, &request)))
             }
             ApiKey::SaslHandshake
             | ApiKey::SaslAuthenticate

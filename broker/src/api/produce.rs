@@ -71,7 +71,7 @@ impl Service {
         let found = match refused {
             Some(refused) => Err(refused.clone()),
             None if version >= TOPIC_IDS => self.topic_of_id_for(session, Operation::Write, topic.id).await,
-            None => self.writable(session, &topic.name).await,
+            None => self.topic_for(session, Operation::Write, &topic.name).await,
         };
         let found = found.and_then(|record| {
             let settings = self.storage.topic_settings(&record).map_err(|error| Refusal::of(&error))?;
@@ -86,12 +86,6 @@ impl Service {
             partitions.push((partition, taken));
         }
         TopicTaken { name: topic.name, id: topic.id, partitions }
-    }
-
-    /// A topic that the client may write to; created if it is missing and the client may do that.
-    async fn writable(&self, session: &Session, name: &str) -> Result<TopicRecord, Refusal> {
-        self.authorized(session, Operation::Write, Resource::topic(name))?;
-        self.topics.by_name(name, self.may_create(session, name)).await
     }
 
     async fn append(&self, topic: &TopicRecord, acks: Acks, partition: i32, records: BytesMut) -> Result<Taken, Refusal> {
@@ -133,7 +127,7 @@ fn refuse_transactions(records: &[u8]) -> Result<(), Refusal> {
         }
         if header.is_transactional() {
             let message = format!("batch at position {position}: transactions are not supported");
-            return Err(Refusal::new(ResponseError::InvalidTxnState, message));
+            return Err(Refusal::new(ResponseError::TransactionalIdAuthorizationFailed, message));
         }
     }
     Ok(())

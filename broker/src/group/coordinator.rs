@@ -125,7 +125,7 @@ impl Groups {
     }
 
     /// Calls `commit` with the group's protocol type if offsets may be committed in this name; the group does not
-    /// change meanwhile.
+    /// change meanwhile. Without a generation it is from outside of the group.
     pub(crate) fn commit<T>(
         &self,
         group: &str,
@@ -134,8 +134,7 @@ impl Groups {
         commit: impl FnOnce(&str) -> T,
     ) -> Result<T, ResponseError> {
         let Some(entry) = self.entry(group) else {
-            let anybody = generation < 0 && who.member.is_empty() && who.instance.is_none();
-            return if anybody { Ok(commit("")) } else { Err(ResponseError::UnknownMemberId) };
+            return if generation < 0 { Ok(commit("")) } else { Err(ResponseError::IllegalGeneration) };
         };
         self.with(&entry, |slot, now| {
             slot.group.may_commit(now, who, generation)?;

@@ -49,8 +49,8 @@ impl Group {
         if self.state == State::Dead {
             return Err(ResponseError::CoordinatorNotAvailable);
         }
-        let anybody = generation < 0 && who.member.is_empty() && who.instance.is_none();
-        if anybody && self.members.is_empty() {
+        let from_outside = generation < 0;
+        if from_outside && self.members.is_empty() {
             return Ok(());
         }
         self.current(who, generation)?;

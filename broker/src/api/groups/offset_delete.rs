@@ -27,7 +27,7 @@ impl Service {
 
     /// Whether the group exists; the topics that its members read.
     async fn deletable(&self, session: &Session, group: &str) -> Result<BTreeSet<String>, ResponseError> {
-        self.group_for(session, Operation::Delete, group, true)?;
+        self.group_for(session, Operation::Delete, group, false)?;
         let stored = self.storage.group_offsets(group).await.map_err(|error| of_read(&error))?;
         if stored.is_none() && self.groups.summary(group).is_none() {
             return Err(ResponseError::GroupIdNotFound);
