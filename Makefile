@@ -4,7 +4,7 @@ PROFILE ?= release
 SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint unit plugins interop model proof bench fuzz deny tools clean
+.PHONY: help run test lint unit plugins interop codes model proof bench fuzz deny tools clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -26,6 +26,9 @@ plugins: ## build the bundled policies as components into target/plugins
 
 interop: ## run real Kafka clients and tools against the broker on S3: minutes, and much to install (CLIENT=kafkajs runs one)
 	@PROFILE=$(PROFILE) scripts/interop.sh $(CLIENT) $(ARGS)
+
+codes: ## compare the recorded answers of Apache Kafka, which Tidegate is held to, with a live one
+	@scripts/kafka-broker.sh compare
 
 model: ## check the commit protocol over every interleaving, up to bounds that take a minute
 	@scripts/model.sh
