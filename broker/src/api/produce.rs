@@ -20,7 +20,7 @@ use uuid::Uuid;
 use super::{Call, Service, Session};
 use crate::connection::{Accepted, Outcome};
 use crate::errors;
-use crate::security::acl::{Operation, Resource};
+use crate::security::acl::Operation;
 use crate::topics::Refusal;
 use crate::wire::produce::{PartitionRecords, Produce, TopicRecords};
 use crate::wire::reader::Malformed;
