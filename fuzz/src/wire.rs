@@ -39,6 +39,14 @@ const APIS: &[(ApiKey, &Shape)] = &[
     (ApiKey::DescribeGroups, &schema::DESCRIBE_GROUPS),
     (ApiKey::DeleteGroups, &schema::DELETE_GROUPS),
     (ApiKey::OffsetDelete, &schema::OFFSET_DELETE),
+    (ApiKey::SaslHandshake, &schema::SASL_HANDSHAKE),
+    (ApiKey::SaslAuthenticate, &schema::SASL_AUTHENTICATE),
+    (ApiKey::DescribeAcls, &schema::DESCRIBE_ACLS),
+    (ApiKey::CreateAcls, &schema::CREATE_ACLS),
+    (ApiKey::DeleteAcls, &schema::DELETE_ACLS),
+    (ApiKey::DescribeUserScramCredentials, &schema::DESCRIBE_SCRAM),
+    (ApiKey::AlterUserScramCredentials, &schema::ALTER_SCRAM),
+    (ApiKey::DescribeClientQuotas, &schema::DESCRIBE_QUOTAS),
 ];
 
 /// Takes a frame as the broker does. What the check of the shape lets pass the codec reads, and no further than the check did.

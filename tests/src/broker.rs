@@ -157,6 +157,12 @@ impl BrokerProcess {
         &self.admin
     }
 
+    /// Its metrics as they are now.
+    pub async fn metrics(&self) -> Result<String> {
+        let url = format!("{}/metrics", self.admin);
+        tokio::task::spawn_blocking(move || Ok(ureq::get(&url).call()?.body_mut().read_to_string()?)).await?
+    }
+
     /// Runs `tidegate ... --admin URL --json` against it and returns the answer.
     pub async fn tidegate(&self, args: &[&str]) -> Result<Value> {
         let mut command = Command::new(binary());

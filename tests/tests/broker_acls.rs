@@ -267,6 +267,20 @@ async fn without_rules_in_use_none_are_kept() -> Result<()> {
     broker.stop().await
 }
 
+/// Whoever adds an API says here, and in the API, what right it needs.
+#[tokio::test]
+async fn every_api_that_is_served_is_in_the_table_of_rights() -> Result<()> {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/security.md"))?;
+    let table = page.split("## Access rules").nth(1).context("the page has no table of rights")?;
+    let named: Vec<&str> = table.split(|c: char| !c.is_alphanumeric()).collect();
+    let broker = Running::start().await?;
+    let listed = broker.client().await?.call(0, &ApiVersionsRequest::default()).await?;
+    let apis = listed.api_keys.iter().map(|api| format!("{:?}", ApiKey::try_from(api.api_key).expect("a known key")));
+    let missing: Vec<String> = apis.filter(|api| !named.contains(&api.as_str())).collect();
+    assert!(missing.is_empty(), "docs/security.md does not say what right these need: {missing:?}");
+    broker.stop().await
+}
+
 #[tokio::test]
 async fn a_client_that_asks_is_told_what_it_may_do() -> Result<()> {
     let (broker, mut admin) = start().await?;

@@ -25,10 +25,15 @@ impl Service {
         Err(self.security.refuse(session.asker(), operation, resource))
     }
 
-    /// The same with a message. Nothing in it tells whether the resource exists.
+    /// The same with a message, in Kafka's words. Nothing in it tells whether the resource exists.
     pub(super) fn authorized(&self, session: &Session, operation: Operation, resource: Resource<'_>) -> Result<(), Refusal> {
-        let word = operation.word();
-        self.authorize(session, operation, resource).map_err(|code| Refusal::new(code, format!("the client has no right to {word}")))
+        self.authorize(session, operation, resource).map_err(|code| {
+            let message = match resource.kind {
+                ResourceKind::Cluster => format!("Request needs {} permission.", operation.word().to_uppercase().replace('-', "_")),
+                _ => "Authorization failed.".to_owned(),
+            };
+            Refusal::new(code, message)
+        })
     }
 
     /// Whether the client may do this, for lists that leave out what it may not see. Nothing is counted.

@@ -52,6 +52,6 @@ impl Service {
 fn reason(code: ResponseError) -> &'static str {
     match code {
         ResponseError::InvalidGroupId => "the group id is too long",
-        _ => "the client has no right to describe",
+        _ => "Authorization failed.",
     }
 }

@@ -23,6 +23,32 @@ fn the_example_of_the_standard_is_answered_to_the_letter() {
     assert!(!matches!(challenge.finish(&wrong), Ok(Some(_))));
 }
 
+/// What a client that knows the password answers to a challenge, if it gives back this nonce.
+fn last(challenge: &Challenge, password: &[u8], nonce: &str) -> Vec<u8> {
+    let hash = challenge.hash;
+    let key = hash.keyed(&hash.salted(password, &challenge.credential.salt.0, iterations()).0, b"Client Key");
+    let unproven = format!("c=biws,r={nonce}");
+    let signed = format!("{},{},{unproven}", challenge.first.bare, challenge.message);
+    let signature = hash.keyed(&hash.of(&key), signed.as_bytes());
+    let proof: Vec<u8> = key.iter().zip(signature).map(|(a, b)| a ^ b).collect();
+    format!("{unproven},p={}", STANDARD.encode(proof)).into_bytes()
+}
+
+#[test]
+fn old_librdkafka_repeats_its_nonce_and_gets_in_and_nobody_gets_in_with_another() {
+    for hash in Hash::ALL {
+        let credential = Credential::of_password(hash, b"pencil", vec![1; 32], iterations());
+        let challenge = Challenge::new(hash, First::read(b"n,,n=user,r=mine").unwrap(), credential, "yours");
+        for nonce in ["mineyours", "minemineyours"] {
+            assert!(challenge.finish(&last(&challenge, b"pencil", nonce)).unwrap().is_some(), "{nonce}");
+            assert!(challenge.finish(&last(&challenge, b"pencils", nonce)).unwrap().is_none(), "{nonce}");
+        }
+        for nonce in ["mine", "yours", "mineyour", "mineyoursyours2", ""] {
+            assert!(challenge.finish(&last(&challenge, b"pencil", nonce)).is_err(), "{nonce}");
+        }
+    }
+}
+
 #[test]
 fn no_message_is_taken_that_says_something_else() {
     let read = |text: &str| First::read(text.as_bytes()).map(|first| first.user);

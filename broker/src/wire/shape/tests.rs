@@ -1,7 +1,12 @@
 use bytes::{BufMut, Bytes, BytesMut};
+use kafka_protocol::messages::alter_user_scram_credentials_request::*;
+use kafka_protocol::messages::create_acls_request::*;
 use kafka_protocol::messages::create_topics_request::*;
+use kafka_protocol::messages::delete_acls_request::*;
 use kafka_protocol::messages::delete_topics_request::*;
+use kafka_protocol::messages::describe_client_quotas_request::*;
 use kafka_protocol::messages::describe_producers_request::TopicRequest;
+use kafka_protocol::messages::describe_user_scram_credentials_request::*;
 use kafka_protocol::messages::fetch_request::*;
 use kafka_protocol::messages::join_group_request::*;
 use kafka_protocol::messages::leave_group_request::*;
@@ -29,7 +34,7 @@ fn decode<M: Decodable>(mut body: Bytes, version: i16) -> anyhow::Result<()> {
     Ok(())
 }
 
-const APIS: [(ApiKey, &Shape, Decode); 20] = [
+const APIS: [(ApiKey, &Shape, Decode); 28] = [
     (ApiKey::ApiVersions, &schema::API_VERSIONS, decode::<ApiVersionsRequest>),
     (ApiKey::Metadata, &schema::METADATA, decode::<MetadataRequest>),
     (ApiKey::Produce, &schema::PRODUCE, decode::<ProduceRequest>),
@@ -50,6 +55,14 @@ const APIS: [(ApiKey, &Shape, Decode); 20] = [
     (ApiKey::DescribeGroups, &schema::DESCRIBE_GROUPS, decode::<DescribeGroupsRequest>),
     (ApiKey::DeleteGroups, &schema::DELETE_GROUPS, decode::<DeleteGroupsRequest>),
     (ApiKey::OffsetDelete, &schema::OFFSET_DELETE, decode::<OffsetDeleteRequest>),
+    (ApiKey::SaslHandshake, &schema::SASL_HANDSHAKE, decode::<SaslHandshakeRequest>),
+    (ApiKey::SaslAuthenticate, &schema::SASL_AUTHENTICATE, decode::<SaslAuthenticateRequest>),
+    (ApiKey::DescribeAcls, &schema::DESCRIBE_ACLS, decode::<DescribeAclsRequest>),
+    (ApiKey::CreateAcls, &schema::CREATE_ACLS, decode::<CreateAclsRequest>),
+    (ApiKey::DeleteAcls, &schema::DELETE_ACLS, decode::<DeleteAclsRequest>),
+    (ApiKey::DescribeUserScramCredentials, &schema::DESCRIBE_SCRAM, decode::<DescribeUserScramCredentialsRequest>),
+    (ApiKey::AlterUserScramCredentials, &schema::ALTER_SCRAM, decode::<AlterUserScramCredentialsRequest>),
+    (ApiKey::DescribeClientQuotas, &schema::DESCRIBE_QUOTAS, decode::<DescribeClientQuotasRequest>),
 ];
 
 fn text(text: &'static str) -> StrBytes {
@@ -219,6 +232,45 @@ fn group_body(api: ApiKey, version: i16) -> Bytes {
             let partition = OffsetDeleteRequestPartition::default().with_partition_index(1);
             let topic = OffsetDeleteRequestTopic::default().with_name(text("topic").into()).with_partitions(vec![partition]);
             encoded(&OffsetDeleteRequest::default().with_group_id(group().into()).with_topics(vec![topic]), version)
+        }
+        other => security_body(other, version),
+    }
+}
+
+fn security_body(api: ApiKey, version: i16) -> Bytes {
+    let any = || Some(text("*"));
+    match api {
+        ApiKey::SaslHandshake => encoded(&SaslHandshakeRequest::default().with_mechanism(text("PLAIN")), version),
+        ApiKey::SaslAuthenticate => {
+            encoded(&SaslAuthenticateRequest::default().with_auth_bytes(Bytes::from_static(b"\0user\0password")), version)
+        }
+        ApiKey::DescribeAcls => {
+            let request = DescribeAclsRequest::default().with_resource_name_filter(any()).with_principal_filter(any());
+            encoded(&request.with_host_filter(any()).with_operation(1), version)
+        }
+        ApiKey::CreateAcls => {
+            let acl = AclCreation::default().with_resource_name(text("topic")).with_principal(text("User:a")).with_host(text("*"));
+            encoded(&CreateAclsRequest::default().with_creations(vec![acl.clone(), acl]), version)
+        }
+        ApiKey::DeleteAcls => {
+            let filter = DeleteAclsFilter::default().with_resource_name_filter(any()).with_principal_filter(any()).with_host_filter(any());
+            encoded(&DeleteAclsRequest::default().with_filters(vec![filter.clone(), filter]), version)
+        }
+        ApiKey::DescribeUserScramCredentials => {
+            let user = UserName::default().with_name(text("user"));
+            encoded(&DescribeUserScramCredentialsRequest::default().with_users(Some(vec![user.clone(), user])), version)
+        }
+        ApiKey::AlterUserScramCredentials => {
+            let bytes = || Bytes::from_static(b"bytes");
+            let set = ScramCredentialUpsertion::default().with_name(text("user")).with_iterations(4_096);
+            let set = set.with_salt(bytes()).with_salted_password(bytes());
+            let delete = ScramCredentialDeletion::default().with_name(text("user"));
+            let request = AlterUserScramCredentialsRequest::default().with_upsertions(vec![set.clone(), set]);
+            encoded(&request.with_deletions(vec![delete.clone(), delete]), version)
+        }
+        ApiKey::DescribeClientQuotas => {
+            let component = ComponentData::default().with_entity_type(text("user")).with_match(Some(text("a")));
+            encoded(&DescribeClientQuotasRequest::default().with_components(vec![component.clone(), component]), version)
         }
         other => panic!("{other:?} has no example"),
     }
