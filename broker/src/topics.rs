@@ -1,7 +1,5 @@
 //! Topics as clients name them: by a name that is not trusted, or by id.
 
-use std::collections::BTreeMap;
-
 use kafka_protocol::ResponseError;
 use tidegate::metadata::TopicRecord;
 use tidegate::runtime::TopicSpec;
@@ -26,6 +24,16 @@ impl Refusal {
     /// A failure of the host that is not about records.
     pub(crate) fn of(error: &Error) -> Self {
         Self::new(errors::of(error.kind()), error.to_string())
+    }
+}
+
+/// What the host refuses of a topic after our own checks is a setting.
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        match error.kind() {
+            ErrorKind::InvalidInput => Self::new(ResponseError::InvalidConfig, error.to_string()),
+            _ => Self::of(&error),
+        }
     }
 }
 
@@ -54,8 +62,7 @@ impl Topics {
         if !(may_create && self.auto_create) {
             return Err(unknown(&name));
         }
-        let spec = TopicSpec { name: name.clone(), partitions: None, lanes: None, config: BTreeMap::new() };
-        match self.storage.create_topic(spec).await {
+        match self.storage.create_topic(TopicSpec::named(name.clone())).await {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => self.find(&name).await?.ok_or_else(|| unknown(&name)),
             created => created.map_err(|error| Refusal::of(&error)),
         }

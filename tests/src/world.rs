@@ -98,7 +98,7 @@ pub fn is_manifest_put(request: &Request<'_>) -> bool {
 
 /// Creates a topic.
 pub async fn create(storage: &Storage, name: &str, partitions: u32, lanes: u32) -> TopicRecord {
-    let spec = TopicSpec { name: topic_name(name), partitions: Some(partitions), lanes: Some(lanes), config: BTreeMap::new() };
+    let spec = TopicSpec { partitions: Some(partitions), lanes: Some(lanes), ..TopicSpec::named(topic_name(name)) };
     storage.create_topic(spec).await.expect("the topic is created")
 }
 

@@ -19,7 +19,7 @@ pub(super) async fn list(State(storage): State<Storage>) -> Result<Reply<TopicLi
 
 pub(super) async fn create(State(storage): State<Storage>, Body(body): Body<CreateTopic>) -> Result<Reply<TopicRecord>, Failure> {
     let CreateTopic { name, partitions, lanes, config } = body;
-    let spec = TopicSpec { name, partitions, lanes, config };
+    let spec = TopicSpec { partitions, lanes, config, ..TopicSpec::named(name) };
     let record = to_its_end(async move { storage.create_topic(spec).await }).await?;
     Ok(Reply::created(record))
 }

@@ -28,7 +28,7 @@ pub use pattern::Pattern;
 pub use policy::{BindingRule, PolicySettings, WORKER_STACK_BYTES};
 pub use resolve::resolve;
 pub use store::{S3Settings, StoreSettings};
-pub use topic::{Acks, MAX_PARTITIONS, TimestampType, TopicRule, TopicSettings};
+pub use topic::{Acks, CleanupPolicy, MAX_BATCH_BYTES, MAX_PARTITIONS, MIN_BYTES, TimestampType, TopicRule, TopicSettings};
 
 /// Everything that a host takes from its settings file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -28,6 +28,11 @@ pub fn resolve(settings: &Settings, topic: &TopicName, config: &BTreeMap<String,
     overlay(&mut table, &own, &section, &mut bounds);
     let resolved = from_table(table);
     resolved.check(&section, &mut bounds);
+    let (batch, buffer) = (u64::from(resolved.max_batch_bytes), settings.host.buffer_bytes);
+    if batch > buffer {
+        let problem = format!("is {batch}, above host.buffer_bytes = {buffer}: such a batch could never be taken");
+        bounds.problem(&format!("{section}.max_batch_bytes"), problem);
+    }
     bounds.into_result()?;
     Ok(resolved)
 }

@@ -24,6 +24,35 @@ pub enum TimestampType {
     LogAppendTime,
 }
 
+/// What becomes of records whose retention is over. No host compacts: what a later record of the same key would replace, stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CleanupPolicy {
+    /// They are deleted.
+    #[serde(rename = "delete")]
+    Delete,
+    /// Everything is kept, whatever the retention says: deleting by age would lose the latest record of a key.
+    #[serde(rename = "compact")]
+    Compact,
+    /// They are deleted.
+    #[serde(rename = "compact,delete", alias = "delete,compact")]
+    CompactDelete,
+    /// Everything is kept.
+    #[serde(rename = "")]
+    Keep,
+}
+
+impl CleanupPolicy {
+    /// Whether retention applies.
+    pub fn deletes(self) -> bool {
+        matches!(self, Self::Delete | Self::CompactDelete)
+    }
+
+    /// Whether it asks for compaction.
+    pub fn compacts(self) -> bool {
+        matches!(self, Self::Compact | Self::CompactDelete)
+    }
+}
+
 /// All settings of one topic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -40,6 +69,8 @@ pub struct TopicSettings {
     pub max_age_ms: u64,
     /// Largest record batch, in bytes.
     pub max_batch_bytes: u32,
+    /// What becomes of records whose retention is over.
+    pub cleanup_policy: CleanupPolicy,
     /// How long records are kept, in milliseconds; -1 for ever.
     pub retention_ms: i64,
     /// How many bytes of each partition are kept; -1 all.
@@ -63,6 +94,7 @@ impl Default for TopicSettings {
             max_segment_bytes: 64 << 20,
             max_age_ms: 1_000,
             max_batch_bytes: 1 << 20,
+            cleanup_policy: CleanupPolicy::Delete,
             retention_ms: 7 * 24 * 3_600_000,
             retention_bytes: -1,
             timestamp_type: TimestampType::CreateTime,
@@ -85,8 +117,10 @@ pub struct TopicRule {
 
 /// Most partitions that a topic may have.
 pub const MAX_PARTITIONS: u32 = 10_000;
+/// Smallest limit for a batch or a segment, in bytes.
+pub const MIN_BYTES: u64 = 1 << 10;
 /// Largest batch that may be allowed, in bytes: what Kafka's clients and brokers take in one request.
-const MAX_BATCH_BYTES: u64 = 100 << 20;
+pub const MAX_BATCH_BYTES: u64 = 100 << 20;
 
 impl TopicSettings {
     /// `section` names the settings in messages: `topic_defaults`, `topic[2]`, `topic \"orders\"`.
@@ -99,9 +133,9 @@ impl TopicSettings {
                 format!("is {}, more than its {} partitions: a lane without a partition is of no use", self.lanes, self.partitions),
             );
         }
-        bounds.range(&key("max_segment_bytes"), self.max_segment_bytes, 1 << 10..=MAX_SEGMENT_BYTES);
+        bounds.range(&key("max_segment_bytes"), self.max_segment_bytes, MIN_BYTES..=MAX_SEGMENT_BYTES);
         bounds.range(&key("max_age_ms"), self.max_age_ms, 1..=MAX_WAIT_MS);
-        bounds.range(&key("max_batch_bytes"), u64::from(self.max_batch_bytes), 1 << 10..=MAX_BATCH_BYTES);
+        bounds.range(&key("max_batch_bytes"), u64::from(self.max_batch_bytes), MIN_BYTES..=MAX_BATCH_BYTES);
         bounds.unlimited_or(&key("retention_ms"), self.retention_ms);
         bounds.unlimited_or(&key("retention_bytes"), self.retention_bytes);
         bounds.range(&key("read_ahead_segments"), self.read_ahead_segments, 0..=1_024);

@@ -1,5 +1,6 @@
 //! A topic as its lanes and partitions see it.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -19,10 +20,10 @@ pub struct Topic {
     pub id: TopicId,
     /// Its name, for policies, metrics and messages.
     pub name: TopicName,
-    /// Number of partitions.
-    pub partitions: u32,
-    /// Number of lanes.
+    /// Number of lanes; fixed for ever.
     pub lanes: u32,
+    /// Number of partitions; may grow at run time, never shrinks.
+    partitions: AtomicU32,
     /// Settings as resolved; may change at run time.
     pub settings: ArcSwap<TopicSettings>,
     puts: Mutex<Option<Puts>>,
@@ -39,17 +40,28 @@ struct Puts {
 impl Topic {
     /// A topic of `partitions` in `lanes`, both at least 1.
     pub fn new(id: TopicId, name: TopicName, partitions: u32, lanes: u32, settings: TopicSettings) -> Self {
-        Self { id, name, partitions, lanes: lanes.max(1), settings: ArcSwap::from_pointee(settings), puts: Mutex::new(None) }
+        let (lanes, partitions) = (lanes.max(1), AtomicU32::new(partitions));
+        Self { id, name, lanes, partitions, settings: ArcSwap::from_pointee(settings), puts: Mutex::new(None) }
     }
 
-    /// The lane that a partition lives in.
+    /// Number of partitions.
+    pub fn partitions(&self) -> u32 {
+        self.partitions.load(Ordering::Acquire)
+    }
+
+    /// Has at least so many partitions from now on.
+    pub fn grow(&self, partitions: u32) {
+        self.partitions.fetch_max(partitions, Ordering::AcqRel);
+    }
+
+    /// The lane that a partition lives in, however many there are.
     pub fn lane_of(&self, partition: PartitionId) -> LaneId {
         partition % self.lanes
     }
 
     /// The partitions of a lane, ascending.
     pub fn partitions_of(&self, lane: LaneId) -> impl Iterator<Item = PartitionId> + use<> {
-        (lane..self.partitions).step_by(self.lanes as usize)
+        (lane..self.partitions()).step_by(self.lanes as usize)
     }
 
     /// Counts a PUT of a lane.

@@ -44,7 +44,9 @@ fn id(number: u128) -> TopicId {
 
 fn topic(topic: &str, number: u128) -> TopicRecord {
     let config = BTreeMap::from([("retention_ms".to_owned(), "1000".to_owned())]);
-    TopicRecord { id: id(number), name: name(topic), partitions: 12, lanes: 4, config, created_ms: 1_700_000_000_000 }
+    let annotations = BTreeMap::from([("kept.for.the.broker".to_owned(), "as it is".to_owned())]);
+    let (id, name, created_ms) = (id(number), name(topic), 1_700_000_000_000);
+    TopicRecord { id, name, partitions: 12, lanes: 4, config, annotations, created_ms, revision: 0 }
 }
 
 #[track_caller]
@@ -103,6 +105,7 @@ async fn updates_need_the_version_that_was_read(metadata: &dyn MetadataStore) {
     let mut first = read(metadata, "one").await.expect("the topic exists");
     let stale = first.clone();
     first.value.config.insert("cache_enabled".to_owned(), "false".to_owned());
+    (first.value.partitions, first.value.revision) = (13, 1);
     metadata.update_topic(first.clone()).await.expect("update on the version that was read");
     let found = read(metadata, "one").await.expect("the topic exists");
     assert_eq!(found.value, first.value, "the updated record");

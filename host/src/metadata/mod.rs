@@ -37,15 +37,21 @@ pub struct TopicRecord {
     pub id: TopicId,
     /// Its name.
     pub name: TopicName,
-    /// Number of partitions, at least 1.
+    /// Number of partitions, at least 1; may grow, never shrinks.
     pub partitions: u32,
     /// Number of lanes, between 1 and `partitions`; fixed for ever.
     pub lanes: u32,
     /// Settings given for this topic alone, by their names in the settings file; they win over patterns and defaults.
     #[serde(default)]
     pub config: BTreeMap<String, String>,
+    /// What the broker keeps with the topic, by names of its own: stored, and not read, by the host.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, String>,
     /// When it was created.
     pub created_ms: TimestampMs,
+    /// Counts its changes: of two states of one topic, the one with more is the later one.
+    #[serde(default)]
+    pub revision: u64,
 }
 
 /// Binds a policy to the topics that match a pattern.

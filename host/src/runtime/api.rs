@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::metadata::BindingSet;
 use crate::policy::Kind;
-use crate::types::{Offset, TimestampMs, TopicName, TopicPartition};
+use crate::types::{Epoch, Offset, TimestampMs, TopicName, TopicPartition};
 
 /// What to create.
 #[derive(Clone, Debug)]
@@ -18,12 +18,14 @@ pub struct TopicSpec {
     pub lanes: Option<u32>,
     /// Settings of this topic alone, by name.
     pub config: BTreeMap<String, String>,
+    /// What the broker keeps with the topic.
+    pub annotations: BTreeMap<String, String>,
 }
 
 impl TopicSpec {
     /// A topic of which everything else comes from the settings.
     pub fn named(name: TopicName) -> Self {
-        Self { name, partitions: None, lanes: None, config: BTreeMap::new() }
+        Self { name, partitions: None, lanes: None, config: BTreeMap::new(), annotations: BTreeMap::new() }
     }
 }
 
@@ -38,6 +40,15 @@ pub enum OffsetSpec {
     MaxTimestamp,
     /// The first record with at least this timestamp.
     Timestamp(TimestampMs),
+}
+
+/// Where the records of a leader epoch end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EpochEnd {
+    /// The epoch asked for, or the last one before it that has records.
+    pub epoch: Epoch,
+    /// Offset after its last record.
+    pub offset: Offset,
 }
 
 /// One partition of a fetch.
@@ -81,6 +92,15 @@ pub struct Bind {
     pub by: String,
     /// Digest that the component must have: `sha256:` and 64 hex digits; `None`: any.
     pub digest: Option<String>,
+}
+
+/// A component, and where it was found.
+#[derive(Clone, Debug)]
+pub struct Component {
+    /// The component.
+    pub bytes: bytes::Bytes,
+    /// The name or digest under which it was found.
+    pub source: String,
 }
 
 /// A change of a binding to take back.

@@ -10,13 +10,14 @@
 //! turns       in the order of their arrival, for each pattern and kind
 //! change      the next set and its history: pure          attempts   what changed nothing
 //! components  bytes in the object store                   kept       plugins that went out of use
-//! rules       what the settings file binds
+//! rules       what the settings file binds                named      components by name
 //! ```
 
 mod attempts;
 mod change;
 mod components;
 mod kept;
+mod named;
 mod requests;
 mod rules;
 mod stable;

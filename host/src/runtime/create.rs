@@ -3,7 +3,7 @@
 
 use super::api::TopicSpec;
 use super::host::Host;
-use crate::config::{self, MAX_PARTITIONS};
+use crate::config::{self, MAX_PARTITIONS, TopicSettings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::Topic;
 use crate::log::lane::Lane;
@@ -14,6 +14,16 @@ use crate::types::{TopicId, TopicName};
 const DEFAULT_LANES: u32 = 4;
 
 pub(super) async fn create(host: &Host, spec: TopicSpec) -> Result<TopicRecord> {
+    let (record, settings) = plan(host, spec).await?;
+    let topic = Topic::new(record.id, record.name.clone(), record.partitions, record.lanes, settings);
+    Lane::create_all(&host.shared, &topic).await?;
+    host.metadata.create_topic(&record).await.map_err(|e| if e.kind() == ErrorKind::AlreadyExists { exists(&record.name) } else { e })?;
+    host.topics.add(record.clone());
+    Ok(record)
+}
+
+/// What a creation would store, all checks done.
+pub(super) async fn plan(host: &Host, spec: TopicSpec) -> Result<(TopicRecord, TopicSettings)> {
     host.gate.writable()?;
     let settings = config::resolve(&host.settings, &spec.name, &spec.config)?;
     if host.metadata.topic(&spec.name).await?.is_some() {
@@ -28,13 +38,11 @@ pub(super) async fn create(host: &Host, spec: TopicSpec) -> Result<TopicRecord> 
         partitions,
         lanes,
         config: spec.config,
+        annotations: spec.annotations,
         created_ms: host.shared.env.unix_ms(),
+        revision: 0,
     };
-    let topic = Topic::new(record.id, record.name.clone(), partitions, lanes, settings);
-    Lane::create_all(&host.shared, &topic).await?;
-    host.metadata.create_topic(&record).await.map_err(|e| if e.kind() == ErrorKind::AlreadyExists { exists(&record.name) } else { e })?;
-    host.topics.add(record.clone());
-    Ok(record)
+    Ok((record, settings))
 }
 
 fn lanes_of(asked: u32, partitions: u32) -> u32 {

@@ -35,13 +35,17 @@ pub(super) struct Host {
 }
 
 impl Host {
-    /// The topic of a partition that exists.
+    /// The topic of a partition that exists; one that is not known may have come from another host.
     pub(super) async fn topic_of(&self, partition: TopicPartition) -> Result<Arc<Topic>> {
         let known = self.topics.by_id(partition.topic).await?;
-        if partition.partition < known.topic.partitions {
+        if partition.partition < known.topic.partitions() {
             return Ok(known.topic.clone());
         }
-        let count = known.topic.partitions;
+        let known = self.topics.by_id_refreshed(partition.topic).await?;
+        let count = known.topic.partitions();
+        if partition.partition < count {
+            return Ok(known.topic.clone());
+        }
         Err(Error::new(
             ErrorKind::NotFound,
             format!("topic {} has {count} partitions, there is no {}", known.record.name, partition.partition),
@@ -57,7 +61,7 @@ impl Host {
 
     /// A partition, its lane opened if need be.
     pub(super) async fn partition(&self, partition: TopicPartition) -> Result<Arc<Partition>> {
-        self.lane_of(partition).await?.partition(partition.partition).cloned()
+        self.lane_of(partition).await?.partition(partition.partition)
     }
 
     /// The partitions of all lanes that lead.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! api        what goes into the calls             topics     the directory of topics
-//! builder    opens a host                         create, deletion
+//! builder    opens a host                         create, alter, deletion
 //! host       what the clones share                lanes      opening, once at a time; backoff
 //! fetch      many partitions, one wait            bindings   policies bound to topics
 //! offsets    places in a partition                upkeep     what is done again and again
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 
-pub use self::api::{Bind, BindingChange, FetchPartition, FetchRequest, OffsetSpec, RollBack, TopicSpec};
+pub use self::api::{Bind, BindingChange, Component, EpochEnd, FetchPartition, FetchRequest, OffsetSpec, RollBack, TopicSpec};
 pub use self::builder::Builder;
 pub use self::group_offsets::OffsetCommit;
 use self::host::Host;
@@ -32,6 +32,7 @@ use crate::policy::{BindingStatus, Kind};
 use crate::record::{RecordError, RecordSet};
 use crate::types::{Epoch, LaneId, Offset, PartitionId, TimestampMs, TopicId, TopicName, TopicPartition};
 
+mod alter;
 mod api;
 mod backoff;
 mod bindings;
@@ -71,6 +72,33 @@ impl Storage {
     /// Creates a topic: its lanes' manifests first, its record last.
     pub async fn create_topic(&self, spec: TopicSpec) -> Result<TopicRecord> {
         create::create(&self.host, spec).await
+    }
+
+    /// What [`create_topic`](Self::create_topic) would store, all its checks done; nothing is stored.
+    pub async fn plan_topic(&self, spec: TopicSpec) -> Result<TopicRecord> {
+        Ok(create::plan(&self.host, spec).await?.0)
+    }
+
+    /// Changes a topic's own config, its annotations, or the number of its partitions, which only grows; what else `edit` changes is left as
+    /// it was. Durable when this returns; this host follows at once, others at their next look. `edit` is called again where another change
+    /// came first, on what that left.
+    ///
+    /// [`NotFound`](ErrorKind::NotFound), [`InvalidInput`](ErrorKind::InvalidInput), or whatever `edit` refuses with.
+    pub async fn alter_topic<E: From<Error>>(
+        &self,
+        name: &TopicName,
+        edit: impl Fn(&mut TopicRecord) -> Result<(), E>,
+    ) -> Result<TopicRecord, E> {
+        alter::alter(&self.host, name, true, edit).await
+    }
+
+    /// What [`alter_topic`](Self::alter_topic) would store, all its checks done; nothing is stored.
+    pub async fn plan_alteration<E: From<Error>>(
+        &self,
+        name: &TopicName,
+        edit: impl Fn(&mut TopicRecord) -> Result<(), E>,
+    ) -> Result<TopicRecord, E> {
+        alter::alter(&self.host, name, false, edit).await
     }
 
     /// Deletes a topic: its record first; its lanes are tombstoned and its objects go after the grace period.
@@ -163,6 +191,17 @@ impl Storage {
         Ok(self.host.lane_of(partition).await?.epoch())
     }
 
+    /// Where the records of a leader epoch end, or those of the last epoch before it; `None` for an epoch that is not there yet.
+    /// A consumer that was told records beyond that place has seen what did not stay.
+    pub async fn epoch_end(&self, partition: TopicPartition, epoch: Epoch) -> Result<Option<EpochEnd>> {
+        offsets::epoch_end(&*self.host.lane_of(partition).await?, partition.partition, epoch).await
+    }
+
+    /// Bytes of a partition's committed segments, from the one that holds the log start on; opens the lane if need be.
+    pub async fn partition_bytes(&self, partition: TopicPartition) -> Result<u64> {
+        self.host.partition(partition).await?.bytes().await
+    }
+
     /// Brings a partition's chunks from `offset` on into the cache.
     pub async fn warm(&self, partition: TopicPartition, offset: Offset, bytes: u64) -> Result<()> {
         self.host.partition(partition).await?.warm(offset, bytes).await
@@ -243,6 +282,19 @@ impl Storage {
     pub async fn bind(&self, bind: Bind) -> Result<BindingChange> {
         self.host.gate.writable()?;
         self.host.bindings.bind(bind).await
+    }
+
+    /// Checks a component and tries it out on recent views, as [`bind`](Self::bind) does, and changes nothing.
+    pub async fn try_policy(&self, bind: &Bind) -> Result<()> {
+        self.host.gate.writable()?;
+        self.host.bindings.try_out(bind).await
+    }
+
+    /// A component by name: of a file in `policy.directory`, with or without its ending; or by digest (`sha256:` and 64 hex digits), if one is
+    /// stored. Nothing else on this machine can be named.
+    pub async fn component(&self, name: &str) -> Result<Component> {
+        self.host.gate.readable()?;
+        self.host.bindings.component(name, &self.host.settings.policy).await
     }
 
     /// Removes the binding of exactly this pattern and kind.

@@ -1,9 +1,10 @@
-//! Where places in a partition are: ends of the log, and records by time.
+//! Where places in a partition are: ends of the log and of leader epochs, and records by time.
 
-use super::api::OffsetSpec;
+use super::api::{EpochEnd, OffsetSpec};
 use crate::error::Result;
+use crate::log::lane::Lane;
 use crate::log::partition::Partition;
-use crate::types::{Offset, TimestampMs};
+use crate::types::{Epoch, Offset, PartitionId, TimestampMs};
 
 /// The timestamp of a place that is no record.
 const NO_TIMESTAMP: TimestampMs = -1;
@@ -17,6 +18,19 @@ pub(super) async fn find(partition: &Partition, spec: OffsetSpec) -> Result<Opti
         OffsetSpec::Timestamp(timestamp) => partition.find_timestamp(timestamp).await,
         OffsetSpec::MaxTimestamp => latest(partition).await,
     }
+}
+
+/// The end of an epoch. That of the leader ends at the high watermark, also where it has written nothing yet.
+pub(super) async fn epoch_end(lane: &Lane, partition: PartitionId, epoch: Epoch) -> Result<Option<EpochEnd>> {
+    let (partition, current) = (lane.partition(partition)?, lane.epoch());
+    if epoch > current {
+        return Ok(None);
+    }
+    if epoch == current {
+        return Ok(Some(EpochEnd { epoch, offset: partition.offsets()?.high_watermark }));
+    }
+    let (found, offset) = partition.epoch_end(epoch).await?;
+    Ok(Some(EpochEnd { epoch: found.unwrap_or(epoch), offset }))
 }
 
 /// The first record with the largest timestamp: at most 65 lookups by time close in on it. Each goes through indexes

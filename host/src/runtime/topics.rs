@@ -11,7 +11,7 @@ use std::time::Duration;
 use parking_lot::RwLock;
 
 use super::lanes::Lanes;
-use crate::config::{self, Settings, TopicSettings};
+use crate::config::{self, CleanupPolicy, Settings, TopicSettings};
 use crate::env::{Instant, now};
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::Topic;
@@ -59,6 +59,11 @@ impl Topics {
         if let Some(known) = self.directory.read().by_id.get(&id) {
             return Ok(known.clone());
         }
+        self.by_id_refreshed(id).await
+    }
+
+    /// The topic of an id after a listing of all topics, unless that was just done. [`ErrorKind::NotFound`] if there is none.
+    pub(super) async fn by_id_refreshed(&self, id: TopicId) -> Result<Arc<Known>> {
         self.list_for_a_miss().await?;
         let known = self.directory.read().by_id.get(&id).cloned();
         known.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("no topic has the id {id}")))
@@ -150,12 +155,18 @@ impl Directory {
         self.by_name.get(name).and_then(|id| self.by_id.get(id))
     }
 
+    /// Takes over a record, unless a later state of it is known: one that was read before a change may arrive after it.
     fn put(&mut self, record: TopicRecord, settings: &Settings) -> Arc<Known> {
+        if let Some(known) = self.by_id.get(&record.id).filter(|known| known.record.revision > record.revision) {
+            return known.clone();
+        }
         self.changes += 1;
         let resolved = resolve_loudly(settings, &record);
+        say_what_is_kept(&record, &resolved);
         let known = Arc::new(match self.by_id.get(&record.id) {
             Some(known) => {
                 known.topic.settings.store(Arc::new(resolved));
+                known.topic.grow(record.partitions);
                 Known { record, topic: known.topic.clone(), since: known.since }
             }
             None => Known { topic: Arc::new(new_topic(&record, resolved)), record, since: self.changes },
@@ -189,15 +200,27 @@ impl Directory {
     }
 }
 
+/// Says once for each change what the name of the policy does not.
+fn say_what_is_kept(record: &TopicRecord, settings: &TopicSettings) {
+    if settings.cleanup_policy == CleanupPolicy::Compact {
+        tracing::warn!(topic = %record.name, "cleanup_policy is compact: records are not compacted here, all of them are kept");
+    }
+}
+
 fn new_topic(record: &TopicRecord, settings: TopicSettings) -> Topic {
     Topic::new(record.id, record.name.clone(), record.partitions, record.lanes, settings)
 }
 
-/// A record that another version wrote must not make its topic unreadable.
+/// A record that another version wrote, or a host with other limits, must make its topic neither unreadable nor shorter than it should be:
+/// what is not understood is left out, and then nothing is deleted by retention.
 fn resolve_loudly(settings: &Settings, record: &TopicRecord) -> TopicSettings {
-    config::resolve(settings, &record.name, &record.config).unwrap_or_else(|error| {
-        tracing::error!(topic = %record.name, %error, "the topic's own config is not understood and not applied; alter it");
-        config::resolve(settings, &record.name, &BTreeMap::new()).unwrap_or_else(|_| settings.topic_defaults.clone())
+    let resolve = |config: &BTreeMap<String, String>| config::resolve(settings, &record.name, config);
+    resolve(&record.config).unwrap_or_else(|error| {
+        tracing::error!(topic = %record.name, %error, "part of the topic's own config is not understood and left out; retention is not applied");
+        let mut understood = record.config.clone();
+        understood.retain(|key, value| resolve(&BTreeMap::from([(key.clone(), value.clone())])).is_ok());
+        let resolved = resolve(&understood).or_else(|_| resolve(&BTreeMap::new()));
+        TopicSettings { cleanup_policy: CleanupPolicy::Keep, ..resolved.unwrap_or_else(|_| settings.topic_defaults.clone()) }
     })
 }
 

@@ -1,6 +1,5 @@
 //! A host to measure, and the components that it may run.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -97,7 +96,7 @@ pub(crate) async fn open(store: &MemoryStore, change: impl FnOnce(&mut Settings)
 
 /// Creates a topic and opens its lanes.
 pub(crate) async fn create(host: &Storage, name: &str, partitions: u32, lanes: u32) -> Result<TopicRecord> {
-    let spec = TopicSpec { name: TopicName::new(name)?, partitions: Some(partitions), lanes: Some(lanes), config: BTreeMap::new() };
+    let spec = TopicSpec { partitions: Some(partitions), lanes: Some(lanes), ..TopicSpec::named(TopicName::new(name)?) };
     let topic = host.create_topic(spec).await?;
     for lane in 0..lanes {
         host.offsets(at(&topic, lane)).await?;

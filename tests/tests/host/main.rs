@@ -11,6 +11,7 @@ mod cost;
 mod damage;
 mod drain;
 mod fencing;
+mod growth;
 mod idle_lane;
 mod local_store;
 mod no_copies;

@@ -86,8 +86,10 @@ impl Inner {
                 p.log_start = *start;
             }
         }
+        // After the state: a partition that is added now starts where the state says.
+        let partitions = self.partitions.load();
         for (partition, start) in starts {
-            if let Some(p) = self.partitions.get(&partition) {
+            if let Some(p) = partitions.get(&partition) {
                 p.set_log_start(start);
             }
         }

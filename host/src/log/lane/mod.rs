@@ -2,7 +2,7 @@
 //!
 //! docs/commit.md is the protocol and binds; the names here are its names. The parts:
 //!
-//! - [`open`] walks the log, fences, claims: the result is a lane that leads.
+//! - [`open`] walks the log, fences, claims: the result is a lane that leads; [`partitions`] grows it with its topic.
 //! - [`append`] gives offsets and fills the buffer; it never asks a policy and never waits for the store.
 //! - [`task`] is the one task that drives a lane: asks the flush policy, seals, starts uploads, commits in
 //!   slot order, starts checkpoints. Everything that a lane runs lives in it, so aborting it is a crash.
@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::AbortHandle;
@@ -39,6 +40,7 @@ mod lead;
 mod lifecycle;
 mod manifest;
 mod open;
+mod partitions;
 mod producers;
 mod recent;
 mod retention;
@@ -70,7 +72,8 @@ struct Inner {
     epoch: Epoch,
     nonce: Nonce,
     opened: Instant,
-    partitions: BTreeMap<PartitionId, Arc<Partition>>,
+    /// Grows with the topic; changed under the lock of the state.
+    partitions: ArcSwap<BTreeMap<PartitionId, Arc<Partition>>>,
     state: Mutex<State>,
     /// Asked by the lane's task alone, never under the lock of its state: appends do not wait for a decision.
     flush_policy: Mutex<Box<dyn FlushPolicy>>,
@@ -121,7 +124,7 @@ impl Inner {
             }
             state.end(&error);
         }
-        self.partitions.values().for_each(|p| p.fail(error.clone()));
+        self.partitions.load().values().for_each(|p| p.fail(error.clone()));
         self.advance();
     }
 }
@@ -144,13 +147,11 @@ impl Lane {
     }
 
     /// A partition of this lane; [`NotFound`](crate::ErrorKind::NotFound) if it lives in another or does not exist.
-    pub fn partition(&self, partition: PartitionId) -> Result<&Arc<Partition>> {
-        self.inner.partitions.get(&partition).ok_or_else(|| {
-            Error::new(
-                ErrorKind::NotFound,
-                format!("no partition {partition} in lane {} of topic {}", self.inner.id.lane, self.inner.topic.name),
-            )
-        })
+    pub fn partition(&self, partition: PartitionId) -> Result<Arc<Partition>> {
+        match self.inner.partitions.load().get(&partition) {
+            Some(known) => Ok(known.clone()),
+            None => self.inner.grown(partition),
+        }
     }
 
     /// The idempotent producers that a partition remembers, by id.
@@ -177,7 +178,7 @@ impl Lane {
         if let Some(mut policy) = self.inner.index_policy.try_lock() {
             policy.rest();
         }
-        self.inner.partitions.values().for_each(|partition| partition.rest());
+        self.inner.partitions.load().values().for_each(|partition| partition.rest());
     }
 
     /// Seals what is buffered and waits until all that was appended before this call is committed.

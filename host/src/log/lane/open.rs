@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore, watch};
 
@@ -16,13 +17,12 @@ use super::recent::{Rate, Recent};
 use super::state::{Phase, State};
 use super::upload::create_own;
 use super::walk::Walk;
-use super::{Inner, Lane, snapshot, sweep, task, view};
+use super::{Inner, Lane, partitions, snapshot, sweep, task, view};
 use crate::buffer::Plan;
 use crate::catalog::Manifest;
 use crate::env;
 use crate::error::{Error, ErrorKind, Result};
-use crate::log::partition::{Offsets, Partition};
-use crate::log::{Event, ExtentLookup, Shared, Topic};
+use crate::log::{Event, Shared, Topic};
 use crate::segment::{self, Header, Identity};
 use crate::types::{LaneId, Nonce, TopicLane, WINDOW};
 
@@ -154,13 +154,7 @@ impl Inner {
         let keys = Keys::new(id);
         let catalog = Arc::new(Catalog::new(shared.store.clone(), keys.clone(), m.pages.clone()));
         let committed: std::collections::BTreeMap<_, _> = m.partitions.iter().map(|p| (p.partition, *p)).collect();
-        let partition = |p| {
-            let at = committed.get(&p).copied().unwrap_or_default();
-            let offsets = Offsets { log_start: at.log_start, high_watermark: at.next_offset };
-            let lookup: Arc<dyn ExtentLookup> = catalog.clone();
-            (p, Arc::new(Partition::new(shared.clone(), topic.clone(), p, offsets, lookup)))
-        };
-        let partitions = topic.partitions_of(id.lane).map(partition).collect();
+        let partitions = partitions::at(&shared, &topic, id.lane, &committed, &catalog);
         let context = view::context(&shared, &topic, id.lane);
         let now = env::now();
         let state = State {
@@ -199,7 +193,7 @@ impl Inner {
             id,
             keys,
             nonce,
-            partitions,
+            partitions: ArcSwap::from_pointee(partitions),
             catalog,
         }
     }

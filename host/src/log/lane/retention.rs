@@ -27,9 +27,11 @@ impl Lane {
     /// One round of retention, and of deleting dead segments whose grace is over. The caller sets the interval.
     pub async fn maintain(&self) -> Result<()> {
         let inner = &*self.inner;
-        for partition in inner.partitions.keys() {
-            if let Some(start) = inner.expired_up_to(*partition).await? {
-                inner.state.lock().wanted_starts.insert(*partition, start);
+        // By what the manifest names, not by what this host knows of the topic: another host may have seen it grow.
+        let partitions: Vec<PartitionId> = inner.state.lock().committed.keys().copied().collect();
+        for partition in partitions {
+            if let Some(start) = inner.expired_up_to(partition).await? {
+                inner.state.lock().wanted_starts.insert(partition, start);
             }
         }
         inner.wake.notify_one();
@@ -62,6 +64,9 @@ impl Inner {
     async fn expired_up_to(&self, partition: PartitionId) -> Result<Option<Offset>> {
         let at = self.state.lock().committed.get(&partition).copied().unwrap_or_default();
         let settings = self.topic.settings.load();
+        if !settings.cleanup_policy.deletes() {
+            return Ok(None);
+        }
         let oldest_ms = (settings.retention_ms >= 0).then(|| self.shared.env.unix_ms().saturating_sub(settings.retention_ms));
         let keep_bytes = u64::try_from(settings.retention_bytes).ok();
         let expired = |e: &Extent| {

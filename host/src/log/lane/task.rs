@@ -181,8 +181,9 @@ impl Inner {
             drop(state);
             let indexes = std::mem::take(&mut stored.sealed.indexes);
             let parts = extents.into_iter().zip(indexes).zip(stored.sealed.slices());
+            let partitions = self.partitions.load();
             for ((extent, index), batches) in parts {
-                self.partitions[&extent.slice.partition].commit(extent, Arc::new(index), batches);
+                partitions[&extent.slice.partition].commit(extent, Arc::new(index), batches);
             }
             self.shared.metrics.lane.committed(stored.sealed.body.len(), pending.oldest.elapsed());
             pending.ticket.decide(Ok(()));

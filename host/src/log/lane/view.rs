@@ -13,7 +13,7 @@ use super::super::{Shared, Topic};
 pub(super) fn context(shared: &Shared, topic: &Topic, lane: LaneId) -> Context {
     let settings: &TopicSettings = &topic.settings.load();
     Context {
-        topic_partitions: topic.partitions,
+        topic_partitions: topic.partitions(),
         lane_partitions: topic.partitions_of(lane).count() as u32,
         lanes: topic.lanes,
         window: WINDOW as u32,

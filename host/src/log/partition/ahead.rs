@@ -109,7 +109,7 @@ impl Partition {
     fn context(&self) -> Context {
         let (topic, settings) = (&self.0.topic, self.0.topic.settings.load());
         Context {
-            topic_partitions: topic.partitions,
+            topic_partitions: topic.partitions(),
             lane_partitions: self.lane_partitions(),
             lanes: topic.lanes,
             window: WINDOW as u32,

@@ -20,6 +20,7 @@ use crate::read_ahead::ReadAhead;
 use crate::types::{Offset, PartitionId, TimestampMs};
 
 mod ahead;
+mod epochs;
 mod extents;
 mod fetch;
 mod older;

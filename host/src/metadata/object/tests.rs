@@ -17,7 +17,8 @@ fn metadata(memory: &MemoryStore) -> ObjectMetadata {
 
 fn topic(name: &str, id: u128) -> TopicRecord {
     let name = TopicName::new(name).unwrap();
-    TopicRecord { id: TopicId(Uuid::from_u128(id)), name, partitions: 3, lanes: 1, config: BTreeMap::new(), created_ms: 5 }
+    let (config, annotations) = (BTreeMap::new(), BTreeMap::new());
+    TopicRecord { id: TopicId(Uuid::from_u128(id)), name, partitions: 3, lanes: 1, config, annotations, created_ms: 5, revision: 0 }
 }
 
 /// Puts meet these faults, one after the other; everything else goes well.

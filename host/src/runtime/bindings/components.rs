@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::Binding;
 use crate::policy::wasm::{digest, verify_digest};
 use crate::policy::{PolicyHost, PolicySource};
@@ -37,15 +37,22 @@ impl Components {
         Ok(())
     }
 
+    /// The component of a digest, from the store.
+    pub(super) async fn bytes(&self, wanted: &str) -> Result<Bytes> {
+        let key = key_of(wanted)?;
+        let object = self.store.get(&key, GetRange::Full).await?;
+        let found = digest(&object.bytes);
+        if found != wanted {
+            let message = format!("{key} is damaged: its digest is {found}; delete it and bind the component again");
+            return Err(Error::new(ErrorKind::Corrupt, message));
+        }
+        Ok(object.bytes)
+    }
+
     /// The plugin of a binding; the problem is for people.
     pub(super) async fn load(&self, binding: &Binding) -> Result<Arc<dyn PolicySource>, String> {
-        let key = key_of(&binding.digest).map_err(|e| e.to_string())?;
-        let object = self.store.get(&key, GetRange::Full).await.map_err(|e| e.to_string())?;
-        let found = digest(&object.bytes);
-        if found != binding.digest {
-            return Err(format!("{key} is damaged: its digest is {found}; delete it and bind the component again"));
-        }
-        let plugin = self.policies.check_and_load(object.bytes).await.map_err(|e| e.to_string())?;
+        let bytes = self.bytes(&binding.digest).await.map_err(|e| e.to_string())?;
+        let plugin = self.policies.check_and_load(bytes).await.map_err(|e| e.to_string())?;
         if plugin.kinds().contains(&binding.kind) { Ok(plugin) } else { Err(format!("{} decides no {}", plugin.name(), binding.kind)) }
     }
 }
@@ -53,7 +60,7 @@ impl Components {
 /// A digest comes from metadata that others write: what is none must not become a key.
 fn key_of(digest: &str) -> Result<String> {
     let hex = digest.strip_prefix("sha256:").filter(|hex| hex.len() == 64 && hex.bytes().all(|b| b.is_ascii_hexdigit()));
-    let invalid = || crate::Error::new(crate::ErrorKind::InvalidInput, format!("{digest:?} is not `sha256:` and 64 hex digits"));
+    let invalid = || Error::new(ErrorKind::InvalidInput, format!("{digest:?} is not `sha256:` and 64 hex digits"));
     hex.map(|hex| format!("plugins/{hex}.wasm")).ok_or_else(invalid)
 }
 

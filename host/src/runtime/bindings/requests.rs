@@ -13,7 +13,7 @@ use crate::config::Pattern;
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{Action, Binding, BindingSet, Place};
 use crate::policy::wasm::{LoadError, digest, verify_digest};
-use crate::policy::{FaultClass, Kind, PolicySource};
+use crate::policy::{ActiveBinding, FaultClass, Kind, PolicySource};
 use crate::runtime::api::{Bind, BindingChange, RollBack};
 use crate::store::StoreError;
 
@@ -23,16 +23,8 @@ const MAX_CONFIG: usize = 16 << 10;
 impl Bindings {
     /// Checks, tries out, stores and binds.
     pub(in crate::runtime) async fn bind(&self, bind: Bind) -> Result<BindingChange> {
-        let place = Place { pattern: bind.pattern.clone(), kind: bind.kind };
-        let ticket = self.turns.arrive(place.clone(), &bind.by);
-        let mut wanted = Wanted {
-            place,
-            plugin: String::new(),
-            digest: digest(&bind.component),
-            config: bind.config.clone(),
-            source: bind.source.clone(),
-            by: bind.by.clone(),
-        };
+        let mut wanted = Wanted::of(&bind);
+        let ticket = self.turns.arrive(wanted.place.clone(), &bind.by);
         let outcome = self.try_bind(bind, &mut wanted, &ticket).await;
         self.told(Action::Set, outcome, wanted).await
     }
@@ -62,13 +54,7 @@ impl Bindings {
     async fn try_bind(&self, bind: Bind, wanted: &mut Wanted, ticket: &Ticket) -> Result<BindingChange> {
         let place = ticket.place();
         let refused = |error| refused(place, error);
-        if let Some(pinned) = &bind.digest {
-            verify_digest(&bind.component, pinned).map_err(refused)?;
-        }
-        Pattern::new(&bind.pattern)?;
-        wanted.bounded_config().map_err(refused)?;
-        let plugin: Arc<dyn PolicySource> = self.policies.check_and_load(bind.component.clone()).await.map_err(refused)?;
-        plugin.name().clone_into(&mut wanted.plugin);
+        let plugin = self.load_wanted(&bind, wanted).await?;
         let binding = Binding {
             pattern: bind.pattern,
             kind: bind.kind,
@@ -83,6 +69,29 @@ impl Bindings {
         self.policies.trial(&active(&binding, Ok(plugin.clone())), &self.context).await.map_err(refused)?;
         self.components.keep(&binding.digest, bind.component).await?;
         self.in_turn(ticket, Some(plugin), |set| Ok(change::with(set, &binding))).await
+    }
+
+    /// Does with a request all that comes before the turn, and forgets it.
+    pub(in crate::runtime) async fn try_out(&self, bind: &Bind) -> Result<()> {
+        let mut wanted = Wanted::of(bind);
+        let plugin = self.load_wanted(bind, &mut wanted).await?;
+        let Bind { pattern, kind, config, source, .. } = bind.clone();
+        let candidate = ActiveBinding { pattern, kind, plugin: Ok(plugin), config, source };
+        self.policies.trial(&candidate, &self.context).await.map_err(|error| refused(&wanted.place, error))
+    }
+
+    /// The plugin that a request names, checked as far as that goes without a decision.
+    async fn load_wanted(&self, bind: &Bind, wanted: &mut Wanted) -> Result<Arc<dyn PolicySource>> {
+        let place = wanted.place.clone();
+        let refused = |error| refused(&place, error);
+        if let Some(pinned) = &bind.digest {
+            verify_digest(&bind.component, pinned).map_err(refused)?;
+        }
+        Pattern::new(&bind.pattern)?;
+        wanted.bounded_config().map_err(refused)?;
+        let plugin: Arc<dyn PolicySource> = self.policies.check_and_load(bind.component.clone()).await.map_err(refused)?;
+        plugin.name().clone_into(&mut wanted.plugin);
+        Ok(plugin)
     }
 
     async fn try_roll_back(&self, to: Option<u64>, wanted: &mut Wanted, ticket: &Ticket) -> Result<BindingChange> {
@@ -180,6 +189,17 @@ impl Bindings {
 }
 
 impl Wanted {
+    fn of(bind: &Bind) -> Self {
+        Self {
+            place: Place { pattern: bind.pattern.clone(), kind: bind.kind },
+            plugin: String::new(),
+            digest: digest(&bind.component),
+            config: bind.config.clone(),
+            source: bind.source.clone(),
+            by: bind.by.clone(),
+        }
+    }
+
     fn nothing(place: Place, by: &str) -> Self {
         let config = serde_json::Value::Null;
         Self { place, plugin: String::new(), digest: String::new(), config, source: String::new(), by: by.to_owned() }

@@ -55,10 +55,14 @@ fn locate(plugin: &str, directory: Option<&Path>) -> PathBuf {
     let path = PathBuf::from(plugin);
     let bare = path.components().count() == 1 && !path.is_file();
     match directory {
-        Some(directory) if bare && path.extension().is_some_and(|e| e == "wasm") => directory.join(path),
-        Some(directory) if bare => directory.join(format!("{plugin}.wasm")),
+        Some(directory) if bare => in_directory(plugin, directory),
         _ => path,
     }
+}
+
+/// A bare name in a directory, its ending left out or not.
+pub(super) fn in_directory(name: &str, directory: &Path) -> PathBuf {
+    if name.ends_with(".wasm") { directory.join(name) } else { directory.join(format!("{name}.wasm")) }
 }
 
 #[cfg(test)]

@@ -9,7 +9,9 @@ fn record(name: &str, id: u128) -> TopicRecord {
         partitions: 4,
         lanes: 2,
         config: BTreeMap::new(),
+        annotations: BTreeMap::new(),
         created_ms: 0,
+        revision: 0,
     }
 }
 
@@ -64,4 +66,31 @@ fn changed_config_reaches_the_topic_that_lanes_hold() {
     changed.config.insert("retention_ms".into(), "1234".into());
     directory.merge(vec![changed], 1, &settings);
     assert_eq!(held.settings.load().retention_ms, 1234);
+}
+
+#[test]
+fn a_listing_that_began_before_a_change_does_not_undo_it() {
+    let settings = Settings::default();
+    let mut directory = Directory::default();
+    let held = directory.put(record("a", 1), &settings).topic.clone();
+    let since = directory.changes;
+    let grown = TopicRecord { partitions: 9, revision: 1, ..record("a", 1) };
+    directory.put(grown.clone(), &settings);
+    directory.merge(vec![record("a", 1)], since, &settings);
+    assert_eq!(directory.by_id[&grown.id].record, grown);
+    assert_eq!(held.partitions(), 9, "the topic that lanes hold has grown");
+}
+
+#[test]
+fn a_config_that_is_not_understood_deletes_nothing_and_leaves_the_rest_in_force() {
+    let settings = Settings::default();
+    let mut directory = Directory::default();
+    let mut newer = record("a", 1);
+    for (key, value) in [("retention_ms", "60000"), ("of_a_newer_version", "1"), ("max_age_ms", "7")] {
+        newer.config.insert(key.to_owned(), value.to_owned());
+    }
+    let known = directory.put(newer, &settings);
+    let settings = known.topic.settings.load();
+    assert_eq!((settings.max_age_ms, settings.retention_ms), (7, 60_000));
+    assert!(!settings.cleanup_policy.deletes());
 }
