@@ -8,6 +8,7 @@
 //! admission      how many connections, and from where
 //! connection     frames in, answers out in the order of their requests; what may wait at once is bounded
 //! api            one file for each API: what a request means
+//! configs        Kafka's configs of topics and brokers, and what they mean here
 //! fetch_session  what clients follow, so that they name only what changed
 //! security       who clients are, and what they may do: SASL, TLS, access rules
 //! group          consumer groups: a pure state machine, and the locks and timer around it
@@ -20,6 +21,7 @@
 mod admission;
 mod api;
 mod config;
+mod configs;
 mod connection;
 mod errors;
 mod fetch_session;

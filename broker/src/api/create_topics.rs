@@ -1,33 +1,28 @@
 //! CreateTopics.
 //!
-//! Replication is the object store's: any factor is accepted, and 1 is answered. Settings may carry the
-//! names of this project (`retention_ms`, `acks`, ...) or Kafka's for those that mean the same.
+//! Replication is the object store's: any factor is accepted, and 1 is answered. Configs are those of
+//! [`configs`](crate::configs); policies among them are tried out before the topic is created, and bound after.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use kafka_protocol::ResponseError;
 use kafka_protocol::messages::create_topics_request::{CreatableReplicaAssignment, CreatableTopic, CreatableTopicConfig};
-use kafka_protocol::messages::create_topics_response::CreatableTopicResult;
+use kafka_protocol::messages::create_topics_response::{CreatableTopicConfigs, CreatableTopicResult};
 use kafka_protocol::messages::{CreateTopicsRequest, CreateTopicsResponse};
 use kafka_protocol::protocol::StrBytes;
 use tidegate::metadata::TopicRecord;
 use tidegate::runtime::TopicSpec;
-use tidegate::{Error, ErrorKind};
 
 use super::{Service, Session};
+use crate::configs::edit::{Changes, Op};
+use crate::configs::policies::PolicyChange;
+use crate::configs::{Entry, describe};
 use crate::security::acl::{Operation, Resource};
 use crate::topics::{Refusal, checked_name};
 
-/// Kafka's names of settings that exist here.
-const SAME_SETTINGS: [(&str, &str); 4] = [
-    ("retention.ms", "retention_ms"),
-    ("retention.bytes", "retention_bytes"),
-    ("max.message.bytes", "max_batch_bytes"),
-    ("message.timestamp.type", "timestamp_type"),
-];
-
-/// Settings of Kafka whose only value here is this one.
-const FIXED_SETTINGS: [(&str, &str); 3] = [("cleanup.policy", "delete"), ("compression.type", "producer"), ("min.insync.replicas", "1")];
+/// First version whose answer describes the topic.
+const DESCRIBED: i16 = 5;
+const TOPIC_IDS: i16 = 7;
 
 impl Service {
     pub(super) async fn create_topics(&self, session: &Session, version: i16, request: CreateTopicsRequest) -> CreateTopicsResponse {
@@ -38,40 +33,69 @@ impl Service {
                 true => Err(Refusal::new(ResponseError::InvalidRequest, format!("topic {:?} is named twice", topic.name))),
                 false => self.create_topic(session, topic, request.validate_only).await,
             };
-            results.push(result(version, topic, created));
+            results.push(self.created(session, version, topic, created, request.validate_only));
         }
         CreateTopicsResponse::default().with_topics(results)
     }
 
-    /// Creates a topic, or says what would be created (`None`: only checked, with its partitions).
-    async fn create_topic(&self, session: &Session, topic: &CreatableTopic, only_check: bool) -> Result<Created, Refusal> {
+    /// Creates a topic, or says what would be created.
+    async fn create_topic(&self, session: &Session, topic: &CreatableTopic, only_check: bool) -> Result<TopicRecord, Refusal> {
         if !self.may(session, Operation::Create, Resource::CLUSTER) {
             self.authorized(session, Operation::Create, Resource::topic(&topic.name))?;
         }
-        let spec = spec(topic, self.settings.limits.partitions_per_topic)?;
+        let (spec, policies) = spec(topic, self.settings.limits.partitions_per_topic)?;
         let name = spec.name.clone();
-        if !only_check {
-            let created = self.storage.create_topic(spec).await.map_err(|error| refusal(&error))?;
-            return Ok(Created::Topic(created));
+        if only_check || !policies.is_empty() {
+            let planned = self.storage.plan_topic(spec.clone()).await?;
+            let policies = self.plan_policies(session, &name, &policies).await?;
+            if only_check {
+                return Ok(planned);
+            }
+            let created = self.storage.create_topic(spec).await?;
+            return match self.apply_policies(session, &name, policies).await {
+                Ok(()) => Ok(created),
+                Err(Refusal { code, message }) => Err(Refusal::new(code, format!("the topic was created, but {message}"))),
+            };
         }
-        match self.storage.topic(&name).await.map_err(|error| refusal(&error))? {
-            Some(_) => Err(Refusal::new(ResponseError::TopicAlreadyExists, format!("topic {name} exists"))),
-            None => Ok(Created::Checked(spec.partitions)),
+        Ok(self.storage.create_topic(spec).await?)
+    }
+
+    fn created(
+        &self,
+        session: &Session,
+        version: i16,
+        asked: &CreatableTopic,
+        created: Result<TopicRecord, Refusal>,
+        only_checked: bool,
+    ) -> CreatableTopicResult {
+        let answer = CreatableTopicResult::default().with_name(asked.name.clone());
+        let topic = match created {
+            Ok(topic) => topic,
+            Err(Refusal { code, message }) => {
+                return answer.with_error_code(code.code()).with_error_message(Some(StrBytes::from_string(message)));
+            }
+        };
+        if version < DESCRIBED {
+            return answer;
         }
+        let answer = match self.may(session, Operation::DescribeConfigs, Resource::topic(topic.name.as_str())) {
+            true => {
+                let configs = describe::topic(&topic, self.storage.settings(), &self.storage.bindings()).into_iter().map(shown).collect();
+                answer.with_num_partitions(topic.partitions as i32).with_replication_factor(1).with_configs(Some(configs))
+            }
+            false => answer.with_topic_config_error_code(ResponseError::TopicAuthorizationFailed.code()),
+        };
+        // A topic that was not created has no id yet.
+        if version >= TOPIC_IDS && !only_checked { answer.with_topic_id(topic.id.0) } else { answer }
     }
 }
 
-enum Created {
-    Topic(TopicRecord),
-    Checked(Option<u32>),
-}
-
-/// What the host refuses after our own checks is a setting.
-fn refusal(error: &Error) -> Refusal {
-    match error.kind() {
-        ErrorKind::InvalidInput => Refusal::new(ResponseError::InvalidConfig, error.to_string()),
-        _ => Refusal::of(error),
-    }
+fn shown(entry: Entry) -> CreatableTopicConfigs {
+    CreatableTopicConfigs::default()
+        .with_name(StrBytes::from_static_str(entry.name))
+        .with_value(Some(StrBytes::from_string(entry.value)))
+        .with_read_only(entry.read_only)
+        .with_config_source(entry.source as i8)
 }
 
 fn repeated(topics: &[CreatableTopic]) -> BTreeSet<&str> {
@@ -79,18 +103,22 @@ fn repeated(topics: &[CreatableTopic]) -> BTreeSet<&str> {
     topics.iter().map(|topic| topic.name.as_str()).filter(|name| !seen.insert(*name)).collect()
 }
 
-fn spec(topic: &CreatableTopic, most_partitions: u32) -> Result<TopicSpec, Refusal> {
+fn spec(topic: &CreatableTopic, most_partitions: u32) -> Result<(TopicSpec, Vec<PolicyChange>), Refusal> {
     let name = checked_name(&topic.name)?;
     let partitions = partitions(topic, most_partitions)?;
     if topic.replication_factor == 0 || topic.replication_factor < -1 {
         let message = format!("replication factor is {}, expected -1 or at least 1", topic.replication_factor);
         return Err(Refusal::new(ResponseError::InvalidReplicationFactor, message));
     }
-    let mut config = BTreeMap::new();
-    for setting in &topic.configs {
-        config.extend(translated(setting)?);
-    }
-    Ok(TopicSpec { name, partitions, lanes: None, config })
+    let changes = Changes::checked(topic.configs.iter().map(set).collect::<Result<Vec<_>, _>>()?)?;
+    let policies = changes.policies();
+    Ok((TopicSpec { partitions, ..changes.into_spec(name)? }, policies))
+}
+
+fn set(config: &CreatableTopicConfig) -> Result<(String, Op), Refusal> {
+    let missing = || Refusal::new(ResponseError::InvalidConfig, format!("config {} is null: leave it out to get its default", config.name));
+    let value = config.value.as_ref().ok_or_else(missing)?;
+    Ok((config.name.to_string(), Op::Set(value.to_string())))
 }
 
 /// `None`: as the defaults say.
@@ -122,34 +150,6 @@ fn assigned(topic: &CreatableTopic, most: u32) -> Result<u32, Refusal> {
     bounded(numbers.len() as i64, most)
 }
 
-fn translated(setting: &CreatableTopicConfig) -> Result<Option<(String, String)>, Refusal> {
-    let name = setting.name.as_str();
-    let Some(value) = setting.value.as_ref().map(StrBytes::to_string) else { return Ok(None) };
-    if let Some((_, expected)) = FIXED_SETTINGS.iter().find(|(kafka, _)| *kafka == name) {
-        if value == *expected {
-            return Ok(None);
-        }
-        return Err(Refusal::new(ResponseError::InvalidConfig, format!("setting {name} is {value:?}, only {expected:?} is supported")));
-    }
-    let ours = SAME_SETTINGS.iter().find(|(kafka, _)| *kafka == name).map_or(name, |(_, ours)| ours);
-    Ok(Some((ours.to_owned(), value)))
-}
-
-fn result(version: i16, topic: &CreatableTopic, created: Result<Created, Refusal>) -> CreatableTopicResult {
-    let answer = CreatableTopicResult::default().with_name(topic.name.clone());
-    match created {
-        Err(refusal) => answer.with_error_code(refusal.code.code()).with_error_message(Some(StrBytes::from_string(refusal.message))),
-        Ok(_) if version < 5 => answer,
-        Ok(Created::Checked(partitions)) => {
-            answer.with_num_partitions(partitions.map_or(-1, |p| p as i32)).with_replication_factor(1).with_configs(Some(Vec::new()))
-        }
-        Ok(Created::Topic(topic)) => {
-            let answer = answer.with_num_partitions(topic.partitions as i32).with_replication_factor(1).with_configs(Some(Vec::new()));
-            if version >= 7 { answer.with_topic_id(topic.id.0) } else { answer }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,8 +161,8 @@ mod tests {
             .with_replication_factor(-1)
     }
 
-    fn setting(name: &'static str, value: &'static str) -> CreatableTopicConfig {
-        CreatableTopicConfig::default().with_name(StrBytes::from_static_str(name)).with_value(Some(StrBytes::from_static_str(value)))
+    fn config(name: &'static str, value: Option<&'static str>) -> CreatableTopicConfig {
+        CreatableTopicConfig::default().with_name(StrBytes::from_static_str(name)).with_value(value.map(StrBytes::from_static_str))
     }
 
     fn code(topic: CreatableTopic) -> ResponseError {
@@ -171,24 +171,29 @@ mod tests {
 
     #[test]
     fn partitions_are_bounded() {
-        assert_eq!(spec(&topic(-1), 100).unwrap().partitions, None);
-        assert_eq!(spec(&topic(100), 100).unwrap().partitions, Some(100));
+        assert_eq!(spec(&topic(-1), 100).unwrap().0.partitions, None);
+        assert_eq!(spec(&topic(100), 100).unwrap().0.partitions, Some(100));
         for partitions in [0, -2, 101, i32::MAX] {
             assert_eq!(code(topic(partitions)), ResponseError::InvalidPartitions);
         }
     }
 
     #[test]
-    fn settings_of_kafka_are_translated_or_refused_never_ignored() {
-        let spec = spec(&topic(1).with_configs(vec![setting("retention.ms", "5"), setting("cleanup.policy", "delete")]), 100).unwrap();
+    fn configs_are_taken_or_refused_never_ignored() {
+        let configs = vec![config("retention.ms", Some("5")), config("tidegate.lanes", Some("2")), config("segment.ms", Some("7"))];
+        let (spec, _) = spec(&topic(4).with_configs(configs), 100).unwrap();
         assert_eq!(spec.config.into_iter().collect::<Vec<_>>(), [("retention_ms".to_owned(), "5".to_owned())]);
-        assert_eq!(code(topic(1).with_configs(vec![setting("cleanup.policy", "compact")])), ResponseError::InvalidConfig);
+        assert_eq!(spec.annotations.into_iter().collect::<Vec<_>>(), [("segment.ms".to_owned(), "7".to_owned())]);
+        assert_eq!(spec.lanes, Some(2));
+        for bad in [config("compression.type", Some("gzip")), config("retention.ms", None), config("no.such.config", Some("1"))] {
+            assert_eq!(code(topic(1).with_configs(vec![bad])), ResponseError::InvalidConfig);
+        }
     }
 
     #[test]
     fn assignments_count_the_partitions() {
         let assignment = |partition| CreatableReplicaAssignment::default().with_partition_index(partition).with_broker_ids(vec![0.into()]);
-        assert_eq!(spec(&topic(-1).with_assignments(vec![assignment(1), assignment(0)]), 9).unwrap().partitions, Some(2));
+        assert_eq!(spec(&topic(-1).with_assignments(vec![assignment(1), assignment(0)]), 9).unwrap().0.partitions, Some(2));
         assert_eq!(code(topic(-1).with_assignments(vec![assignment(0), assignment(2)])), ResponseError::InvalidReplicaAssignment);
         assert_eq!(code(topic(-1).with_assignments(vec![assignment(0), assignment(0)])), ResponseError::InvalidReplicaAssignment);
     }

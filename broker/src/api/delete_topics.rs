@@ -50,7 +50,9 @@ impl Service {
     async fn delete_named(&self, session: &Session, name: &str) -> Result<(), Refusal> {
         self.authorized(session, Operation::Delete, Resource::topic(name))?;
         let name = checked_name(name)?;
-        self.storage.delete_topic(&name).await.map_err(|error| Refusal::of(&error))
+        self.storage.delete_topic(&name).await.map_err(|error| Refusal::of(&error))?;
+        self.unbind_all(session, &name).await;
+        Ok(())
     }
 }
 

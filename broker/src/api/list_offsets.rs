@@ -55,7 +55,7 @@ impl Service {
     ) -> ListOffsetsPartitionResponse {
         let answer = ListOffsetsPartitionResponse::default().with_partition_index(asked.partition_index);
         let found = match topic {
-            Ok(topic) => self.look_up(topic, asked).await,
+            Ok(topic) => self.look_up(version, topic, asked).await,
             Err(refusal) => Err(refusal.code),
         };
         match found {
@@ -67,10 +67,10 @@ impl Service {
         }
     }
 
-    async fn look_up(&self, topic: &TopicRecord, asked: &ListOffsetsPartition) -> Result<Place, ResponseError> {
+    async fn look_up(&self, version: i16, topic: &TopicRecord, asked: &ListOffsetsPartition) -> Result<Place, ResponseError> {
         let partition = partition_of(topic, asked.partition_index).map_err(|refusal| refusal.code)?;
         self.agree_on_epoch(partition, asked.current_leader_epoch).await?;
-        let Some(spec) = spec(asked.timestamp)? else { return Ok(Place::NONE) };
+        let Some(spec) = spec(version, asked.timestamp)? else { return Ok(Place::NONE) };
         let found = self.storage.list_offset(partition, spec).await.map_err(|error| errors::of_read(&error))?;
         let Some((offset, timestamp)) = found else { return Ok(Place::NONE) };
         let epoch = self.storage.leader_epoch(partition).await.map_err(|error| errors::of_read(&error))?;
@@ -79,15 +79,16 @@ impl Service {
     }
 }
 
-/// The meaning of a timestamp; `None` for the last offset in remote storage: there is no second tier.
-fn spec(timestamp: i64) -> Result<Option<OffsetSpec>, ResponseError> {
-    match timestamp {
-        0.. => Ok(Some(OffsetSpec::Timestamp(timestamp))),
-        -1 => Ok(Some(OffsetSpec::Latest)),
-        -2 | -4 => Ok(Some(OffsetSpec::Earliest)),
-        -3 => Ok(Some(OffsetSpec::MaxTimestamp)),
-        -5 => Ok(None),
-        _ => Err(ResponseError::InvalidRequest),
+/// The meaning of a timestamp, for those that have one in this version. There is no second tier: the earliest local offset is the earliest, and
+/// there is no last one in remote storage (`None`).
+fn spec(version: i16, timestamp: i64) -> Result<Option<OffsetSpec>, ResponseError> {
+    match (timestamp, version) {
+        (0.., _) => Ok(Some(OffsetSpec::Timestamp(timestamp))),
+        (-1, _) => Ok(Some(OffsetSpec::Latest)),
+        (-2, _) | (-4, 8..) => Ok(Some(OffsetSpec::Earliest)),
+        (-3, 7..) => Ok(Some(OffsetSpec::MaxTimestamp)),
+        (-5, 9..) => Ok(None),
+        _ => Err(ResponseError::UnsupportedVersion),
     }
 }
 
@@ -97,11 +98,17 @@ mod tests {
 
     #[test]
     fn special_timestamps_mean_what_the_protocol_says() {
-        assert_eq!(spec(-1), Ok(Some(OffsetSpec::Latest)));
-        assert_eq!(spec(-2), Ok(Some(OffsetSpec::Earliest)));
-        assert_eq!(spec(-3), Ok(Some(OffsetSpec::MaxTimestamp)));
-        assert_eq!(spec(-5), Ok(None));
-        assert_eq!(spec(0), Ok(Some(OffsetSpec::Timestamp(0))));
-        assert_eq!(spec(i64::MIN), Err(ResponseError::InvalidRequest));
+        for version in 1..=10 {
+            let since = |first: i16, meaning| if version >= first { Ok(meaning) } else { Err(ResponseError::UnsupportedVersion) };
+            assert_eq!(spec(version, 0), Ok(Some(OffsetSpec::Timestamp(0))));
+            assert_eq!(spec(version, -1), Ok(Some(OffsetSpec::Latest)));
+            assert_eq!(spec(version, -2), Ok(Some(OffsetSpec::Earliest)));
+            assert_eq!(spec(version, -3), since(7, Some(OffsetSpec::MaxTimestamp)), "version {version}");
+            assert_eq!(spec(version, -4), since(8, Some(OffsetSpec::Earliest)), "version {version}");
+            assert_eq!(spec(version, -5), since(9, None), "version {version}");
+            for unknown in [-6, i64::MIN] {
+                assert_eq!(spec(version, unknown), Err(ResponseError::UnsupportedVersion), "version {version}");
+            }
+        }
     }
 }

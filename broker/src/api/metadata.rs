@@ -1,5 +1,6 @@
 //! Metadata: this broker leads everything, at the address that the client came through.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -87,7 +88,7 @@ impl Service {
         };
         match found {
             Ok(topic) => {
-                let answer = self.describe(&topic, version, self.opened(&topic).await);
+                let answer = self.describe(&topic, version, self.opened(&topic, 0..topic.partitions).await);
                 self.with_operations(session, version, request, answer)
             }
             Err(refusal) => refused(version, asked, &refusal),
@@ -133,8 +134,8 @@ impl Service {
         (0..topic.partitions).map(|partition| self.partition(partition, Ok(-1))).collect()
     }
 
-    async fn opened(&self, topic: &TopicRecord) -> Vec<MetadataResponsePartition> {
-        let partitions = (0..topic.partitions).map(async |partition| {
+    pub(super) async fn opened(&self, topic: &TopicRecord, partitions: Range<u32>) -> Vec<MetadataResponsePartition> {
+        let partitions = partitions.map(async |partition| {
             let epoch = timeout(EPOCH_WAIT, self.storage.leader_epoch(TopicPartition { topic: topic.id, partition })).await;
             self.partition(partition, leader(epoch.unwrap_or_else(|_| Err(late()))))
         });

@@ -1,4 +1,5 @@
-//! What requests mean: one file for each API; those of consumer groups in `groups`, of users and access rules in `security`.
+//! What requests mean: one file for each API; those of administrators in `admin`, of consumer groups in `groups`, of users and access
+//! rules in `security`.
 //!
 //! Requests that change something are carried out while they are accepted, so that what follows on the same
 //! connection finds it done: appends reach the buffer, topics come and go. What only waits or reads
@@ -31,6 +32,7 @@ use crate::wire::reader::Malformed;
 use crate::wire::schema;
 use crate::wire::shape::Shape;
 
+mod admin;
 mod authorize;
 mod create_topics;
 mod delete_topics;
@@ -220,6 +222,7 @@ impl Service {
             | ApiKey::AlterUserScramCredentials => {
                 return Box::pin(self.dispatch_security(api, session, call, frame, body)).await;
             }
+            _ if admin::SERVED.contains(&api) => return Box::pin(self.dispatch_admin(api, session, call, frame, body)).await,
             _ => return Box::pin(self.dispatch_group(api, session, call, frame, body)).await,
         })
     }

@@ -19,7 +19,7 @@ use crate::wire::schema;
 const NAMED: i16 = 3;
 
 /// The APIs that are served.
-pub(super) const SERVED: [ApiKey; 28] = [
+pub(super) const SERVED: [ApiKey; 39] = [
     ApiKey::Produce,
     ApiKey::Fetch,
     ApiKey::ListOffsets,
@@ -48,6 +48,17 @@ pub(super) const SERVED: [ApiKey; 28] = [
     ApiKey::DescribeUserScramCredentials,
     ApiKey::AlterUserScramCredentials,
     ApiKey::DescribeClientQuotas,
+    ApiKey::DeleteRecords,
+    ApiKey::OffsetForLeaderEpoch,
+    ApiKey::DescribeConfigs,
+    ApiKey::AlterConfigs,
+    ApiKey::DescribeLogDirs,
+    ApiKey::CreatePartitions,
+    ApiKey::IncrementalAlterConfigs,
+    ApiKey::DescribeCluster,
+    ApiKey::DescribeTopicPartitions,
+    ApiKey::ElectLeaders,
+    ApiKey::ListConfigResources,
 ];
 
 /// The API of a request, or what becomes of it if it is not served.

@@ -113,6 +113,61 @@ static NEW_TOPIC: Struct = plain(&[
 pub(crate) static CREATE_TOPICS: Shape =
     Shape { flexible: 5, body: plain(&[always(Kind::Array(&Kind::Struct(&NEW_TOPIC))), always(I32), always(BYTE)]) };
 
+static ALTERED_CONFIGS: Struct = plain(&[always(BYTE), always(Kind::Text), always(Kind::Array(&Kind::Struct(&TOPIC_CONFIG)))]);
+
+pub(crate) static ALTER_CONFIGS: Shape =
+    Shape { flexible: 2, body: plain(&[always(Kind::Array(&Kind::Struct(&ALTERED_CONFIGS))), always(BYTE)]) };
+
+static CHANGED_CONFIG: Struct = plain(&[always(Kind::Text), always(BYTE), always(Kind::Text)]);
+static CHANGED_CONFIGS: Struct = plain(&[always(BYTE), always(Kind::Text), always(Kind::Array(&Kind::Struct(&CHANGED_CONFIG)))]);
+
+pub(crate) static INCREMENTAL_ALTER_CONFIGS: Shape =
+    Shape { flexible: 1, body: plain(&[always(Kind::Array(&Kind::Struct(&CHANGED_CONFIGS))), always(BYTE)]) };
+
+static DESCRIBED_CONFIGS: Struct = plain(&[always(BYTE), always(Kind::Text), always(Kind::Array(&Kind::Text))]);
+
+pub(crate) static DESCRIBE_CONFIGS: Shape =
+    Shape { flexible: 4, body: plain(&[always(Kind::Array(&Kind::Struct(&DESCRIBED_CONFIGS))), always(BYTE), since(3, BYTE)]) };
+
+static ADDED_PARTITION: Struct = plain(&[always(Kind::Array(&I32))]);
+static GROWING_TOPIC: Struct = plain(&[always(Kind::Text), always(I32), always(Kind::Array(&Kind::Struct(&ADDED_PARTITION)))]);
+
+pub(crate) static CREATE_PARTITIONS: Shape =
+    Shape { flexible: 2, body: plain(&[always(Kind::Array(&Kind::Struct(&GROWING_TOPIC))), always(I32), always(BYTE)]) };
+
+pub(crate) static DESCRIBE_CLUSTER: Shape = Shape { flexible: 0, body: plain(&[always(BYTE), since(1, BYTE), since(2, BYTE)]) };
+
+static DESCRIBED_TOPIC: Struct = plain(&[always(Kind::Text)]);
+static CURSOR: Struct = plain(&[always(Kind::Text), always(I32)]);
+
+pub(crate) static DESCRIBE_TOPIC_PARTITIONS: Shape = Shape {
+    flexible: 0,
+    body: plain(&[always(Kind::Array(&Kind::Struct(&DESCRIBED_TOPIC))), always(I32), always(Kind::Nullable(&CURSOR))]),
+};
+
+static TRIMMED_PARTITION: Struct = plain(&[always(I32), always(I64)]);
+static TRIMMED_TOPIC: Struct = plain(&[always(Kind::Text), always(Kind::Array(&Kind::Struct(&TRIMMED_PARTITION)))]);
+
+pub(crate) static DELETE_RECORDS: Shape =
+    Shape { flexible: 2, body: plain(&[always(Kind::Array(&Kind::Struct(&TRIMMED_TOPIC))), always(I32)]) };
+
+static SIZED_TOPIC: Struct = plain(&[always(Kind::Text), always(Kind::Array(&I32))]);
+
+pub(crate) static DESCRIBE_LOG_DIRS: Shape = Shape { flexible: 2, body: plain(&[always(Kind::Array(&Kind::Struct(&SIZED_TOPIC)))]) };
+
+static EPOCH_PARTITION: Struct = plain(&[always(I32), always(I32), always(I32)]);
+static EPOCH_TOPIC: Struct = plain(&[always(Kind::Text), always(Kind::Array(&Kind::Struct(&EPOCH_PARTITION)))]);
+
+pub(crate) static OFFSET_FOR_LEADER_EPOCH: Shape =
+    Shape { flexible: 4, body: plain(&[since(3, I32), always(Kind::Array(&Kind::Struct(&EPOCH_TOPIC)))]) };
+
+static ELECTED_TOPIC: Struct = plain(&[always(Kind::Text), always(Kind::Array(&I32))]);
+
+pub(crate) static ELECT_LEADERS: Shape =
+    Shape { flexible: 2, body: plain(&[since(1, BYTE), always(Kind::Array(&Kind::Struct(&ELECTED_TOPIC))), always(I32)]) };
+
+pub(crate) static LIST_CONFIG_RESOURCES: Shape = Shape { flexible: 0, body: plain(&[since(1, Kind::Array(&BYTE))]) };
+
 static OLD_TOPIC: Struct = plain(&[always(Kind::Text), always(UUID)]);
 
 pub(crate) static DELETE_TOPICS: Shape = Shape {

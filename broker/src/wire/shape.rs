@@ -28,6 +28,8 @@ pub(crate) enum Kind {
     Array(&'static Kind),
     /// A structure.
     Struct(&'static Struct),
+    /// A structure; perhaps null.
+    Nullable(&'static Struct),
 }
 
 /// The fields of a structure, in order.
@@ -99,6 +101,7 @@ impl Walk<'_> {
             Kind::Records => self.record_set(),
             Kind::Array(element) => self.array(element),
             Kind::Struct(structure) => self.structure(structure),
+            Kind::Nullable(structure) => self.nullable(structure),
         }
     }
 
@@ -109,6 +112,12 @@ impl Walk<'_> {
             }
         }
         if self.flexible { self.tags(structure.tags) } else { Ok(()) }
+    }
+
+    /// A byte says whether it is there: 1, or -1 for null. What else it could be the codec takes for null too.
+    fn nullable(&mut self, structure: &'static Struct) -> Result<(), Malformed> {
+        let there = self.reader.take(1)? == [1];
+        if there { self.structure(structure) } else { Ok(()) }
     }
 
     fn text(&mut self) -> Result<(), Malformed> {

@@ -26,6 +26,8 @@ use super::super::reader::Malformed;
 use super::super::schema;
 use super::{MAX_ELEMENTS, Shape};
 
+mod admin;
+
 /// Decodes and forgets: all that matters is that it neither panics nor fails where it must not.
 type Decode = fn(Bytes, i16) -> anyhow::Result<()>;
 
@@ -34,7 +36,7 @@ fn decode<M: Decodable>(mut body: Bytes, version: i16) -> anyhow::Result<()> {
     Ok(())
 }
 
-const APIS: [(ApiKey, &Shape, Decode); 28] = [
+const APIS: [(ApiKey, &Shape, Decode); 39] = [
     (ApiKey::ApiVersions, &schema::API_VERSIONS, decode::<ApiVersionsRequest>),
     (ApiKey::Metadata, &schema::METADATA, decode::<MetadataRequest>),
     (ApiKey::Produce, &schema::PRODUCE, decode::<ProduceRequest>),
@@ -63,6 +65,17 @@ const APIS: [(ApiKey, &Shape, Decode); 28] = [
     (ApiKey::DescribeUserScramCredentials, &schema::DESCRIBE_SCRAM, decode::<DescribeUserScramCredentialsRequest>),
     (ApiKey::AlterUserScramCredentials, &schema::ALTER_SCRAM, decode::<AlterUserScramCredentialsRequest>),
     (ApiKey::DescribeClientQuotas, &schema::DESCRIBE_QUOTAS, decode::<DescribeClientQuotasRequest>),
+    (ApiKey::AlterConfigs, &schema::ALTER_CONFIGS, decode::<AlterConfigsRequest>),
+    (ApiKey::IncrementalAlterConfigs, &schema::INCREMENTAL_ALTER_CONFIGS, decode::<IncrementalAlterConfigsRequest>),
+    (ApiKey::DescribeConfigs, &schema::DESCRIBE_CONFIGS, decode::<DescribeConfigsRequest>),
+    (ApiKey::CreatePartitions, &schema::CREATE_PARTITIONS, decode::<CreatePartitionsRequest>),
+    (ApiKey::DescribeCluster, &schema::DESCRIBE_CLUSTER, decode::<DescribeClusterRequest>),
+    (ApiKey::DescribeTopicPartitions, &schema::DESCRIBE_TOPIC_PARTITIONS, decode::<DescribeTopicPartitionsRequest>),
+    (ApiKey::DeleteRecords, &schema::DELETE_RECORDS, decode::<DeleteRecordsRequest>),
+    (ApiKey::DescribeLogDirs, &schema::DESCRIBE_LOG_DIRS, decode::<DescribeLogDirsRequest>),
+    (ApiKey::ElectLeaders, &schema::ELECT_LEADERS, decode::<ElectLeadersRequest>),
+    (ApiKey::ListConfigResources, &schema::LIST_CONFIG_RESOURCES, decode::<ListConfigResourcesRequest>),
+    (ApiKey::OffsetForLeaderEpoch, &schema::OFFSET_FOR_LEADER_EPOCH, decode::<OffsetForLeaderEpochRequest>),
 ];
 
 fn text(text: &'static str) -> StrBytes {
@@ -158,7 +171,7 @@ fn body(api: ApiKey, version: i16) -> Bytes {
             encoded(&if version >= 3 { request.with_producer_id(7.into()).with_producer_epoch(2) } else { request }, version)
         }
         ApiKey::DeleteTopics => encoded(&delete_topics(version), version),
-        _ => group_body(api, version),
+        _ => admin::body(api, version).unwrap_or_else(|| group_body(api, version)),
     }
 }
 
