@@ -35,7 +35,7 @@ impl Lane {
     /// most the append time-out, then [`Busy`](ErrorKind::Busy). Cancelled before it returns, nothing was appended.
     ///
     /// A set that its idempotent producer sends again is not appended again: it gets the offset and the fate of the first copy.
-    /// [`InvalidInput`](ErrorKind::InvalidInput) has a [`ProducerError`](super::ProducerError) as its source where the producer's epoch or sequence is wrong;
+    /// [`InvalidInput`](ErrorKind::InvalidInput) has a [`ProducerError`] as its source where the producer's epoch or sequence is wrong;
     /// [`NotLeader`](ErrorKind::NotLeader) if another writer took the lead, even where it was not known before.
     pub async fn append(&self, partition: PartitionId, set: RecordSet) -> Result<Appended> {
         let inner = &*self.inner;
