@@ -258,6 +258,37 @@ pub fn batch(values: &[&[u8]]) -> BytesMut {
     batch
 }
 
+/// A batch of two records with some bytes changed, and a checksum that fits.
+pub fn changed(at: usize, bytes: &[u8]) -> BytesMut {
+    let mut batch = batch(&[b"a", b"b"]);
+    batch[at..at + bytes.len()].copy_from_slice(bytes);
+    seal(&mut batch);
+    batch
+}
+
+/// A batch of two records of a producer: its id, epoch and first sequence.
+pub fn of_producer((id, epoch, sequence): (i64, i16, i32)) -> BytesMut {
+    let fields = [&id.to_be_bytes()[..], &epoch.to_be_bytes(), &sequence.to_be_bytes()].concat();
+    changed(43, &fields)
+}
+
+/// A message of one of the formats before record batches.
+pub fn old_message(magic: i8, offset: i64) -> BytesMut {
+    let mut set = BytesMut::new();
+    set.put_i64(offset);
+    set.put_i32(if magic == 0 { 19 } else { 27 });
+    set.put_u32(0);
+    set.put_i8(magic);
+    set.put_i8(0);
+    if magic == 1 {
+        set.put_i64(5);
+    }
+    set.put_i32(-1);
+    set.put_i32(5);
+    set.put_slice(b"value");
+    set
+}
+
 /// Writes the checksum that fits a batch's contents.
 pub fn seal(batch: &mut [u8]) {
     let crc = crc32c::crc32c(&batch[21..]);

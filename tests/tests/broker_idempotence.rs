@@ -10,23 +10,13 @@ use kafka_protocol::messages::{
 };
 use kafka_protocol::protocol::StrBytes;
 use tidegate::store::{Fault, Gate, Operation, Request};
-use tidegate_tests::wire::{Client, Running, batch, name, offsets, produce, seal};
+use tidegate_tests::wire::{Client, Running, name, of_producer, offsets, produce, seal};
 
 const INVALID_REQUEST: i16 = 42;
 const OUT_OF_ORDER_SEQUENCE_NUMBER: i16 = 45;
 const INVALID_PRODUCER_EPOCH: i16 = 47;
 const TRANSACTIONAL_ID_AUTHORIZATION_FAILED: i16 = 53;
 const INVALID_RECORD: i16 = 87;
-
-/// A batch of two records of a producer: its id, epoch and sequence.
-fn of(producer: (i64, i16, i32)) -> BytesMut {
-    let mut batch = batch(&[b"a", b"b"]);
-    batch[43..51].copy_from_slice(&producer.0.to_be_bytes());
-    batch[51..53].copy_from_slice(&producer.1.to_be_bytes());
-    batch[53..57].copy_from_slice(&producer.2.to_be_bytes());
-    seal(&mut batch);
-    batch
-}
 
 fn with_attributes(mut batch: BytesMut, attributes: u16) -> BytesMut {
     batch[21..23].copy_from_slice(&attributes.to_be_bytes());
@@ -94,12 +84,12 @@ async fn transactions_are_refused_for_good() -> anyhow::Result<()> {
         let request = InitProducerIdRequest::default().with_transactional_id(Some(id)).with_transaction_timeout_ms(60_000);
         assert_eq!(client.call(version, &request).await?.error_code, TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "version {version}");
     }
-    assert_eq!(send(&mut client, with_attributes(of((7, 0, 0)), 1 << 4)).await?, (TRANSACTIONAL_ID_AUTHORIZATION_FAILED, -1));
-    assert_eq!(send(&mut client, with_attributes(of((7, 0, 0)), 1 << 5)).await?, (INVALID_RECORD, -1));
-    let mut second = of((7, 0, 0));
-    second.extend_from_slice(&with_attributes(of((7, 0, 2)), 1 << 4));
+    assert_eq!(send(&mut client, with_attributes(of_producer((7, 0, 0)), 1 << 4)).await?, (TRANSACTIONAL_ID_AUTHORIZATION_FAILED, -1));
+    assert_eq!(send(&mut client, with_attributes(of_producer((7, 0, 0)), 1 << 5)).await?, (INVALID_RECORD, -1));
+    let mut second = of_producer((7, 0, 0));
+    second.extend_from_slice(&with_attributes(of_producer((7, 0, 2)), 1 << 4));
     assert_eq!(send(&mut client, second).await?, (TRANSACTIONAL_ID_AUTHORIZATION_FAILED, -1), "also behind a good one");
-    assert_eq!(send(&mut client, of((7, 0, 0))).await?, (0, 0), "nothing of them was kept");
+    assert_eq!(send(&mut client, of_producer((7, 0, 0))).await?, (0, 0), "nothing of them was kept");
     let served = client.call(0, &ApiVersionsRequest::default()).await?.api_keys;
     for api in [ApiKey::AddPartitionsToTxn, ApiKey::AddOffsetsToTxn, ApiKey::EndTxn, ApiKey::TxnOffsetCommit] {
         assert!(!served.iter().any(|listed| listed.api_key == api as i16), "{api:?} is listed");
@@ -118,7 +108,7 @@ async fn what_is_sent_twice_is_answered_twice_and_stored_once() -> anyhow::Resul
     let mut end = 0;
     for version in api.min_version..=api.max_version {
         for _ in 0..2 {
-            let data = PartitionProduceData::default().with_records(Some(of((7, 0, end as i32)).freeze()));
+            let data = PartitionProduceData::default().with_records(Some(of_producer((7, 0, end as i32)).freeze()));
             let sent = TopicProduceData::default().with_partition_data(vec![data]);
             let sent = if version >= 13 { sent.with_topic_id(topic) } else { sent.with_name(name("topic")) };
             let request = ProduceRequest::default().with_acks(-1).with_timeout_ms(30_000).with_topic_data(vec![sent]);
@@ -138,16 +128,16 @@ async fn a_gap_and_an_old_epoch_have_their_own_errors() -> anyhow::Result<()> {
     let broker = Running::start().await?;
     let mut client = broker.client().await?;
     client.create("topic", 1).await?;
-    assert_eq!(send(&mut client, of((7, 1, 0))).await?, (0, 0));
-    assert_eq!(send(&mut client, of((7, 1, 4))).await?, (OUT_OF_ORDER_SEQUENCE_NUMBER, -1));
-    assert_eq!(send(&mut client, of((7, 2, 2))).await?, (OUT_OF_ORDER_SEQUENCE_NUMBER, -1));
-    assert_eq!(send(&mut client, of((7, 0, 0))).await?, (INVALID_PRODUCER_EPOCH, -1));
-    assert_eq!(send(&mut client, of((7, 2, 0))).await?, (0, 2));
-    assert_eq!(send(&mut client, of((7, 1, 2))).await?, (INVALID_PRODUCER_EPOCH, -1), "the older instance is fenced");
-    let mut mixed = of((7, 2, 0));
-    mixed.extend_from_slice(&of((7, 2, 2)));
+    assert_eq!(send(&mut client, of_producer((7, 1, 0))).await?, (0, 0));
+    assert_eq!(send(&mut client, of_producer((7, 1, 4))).await?, (OUT_OF_ORDER_SEQUENCE_NUMBER, -1));
+    assert_eq!(send(&mut client, of_producer((7, 2, 2))).await?, (OUT_OF_ORDER_SEQUENCE_NUMBER, -1));
+    assert_eq!(send(&mut client, of_producer((7, 0, 0))).await?, (INVALID_PRODUCER_EPOCH, -1));
+    assert_eq!(send(&mut client, of_producer((7, 2, 0))).await?, (0, 2));
+    assert_eq!(send(&mut client, of_producer((7, 1, 2))).await?, (INVALID_PRODUCER_EPOCH, -1), "the older instance is fenced");
+    let mut mixed = of_producer((7, 2, 0));
+    mixed.extend_from_slice(&of_producer((7, 2, 2)));
     assert_eq!(send(&mut client, mixed).await?, (INVALID_RECORD, -1));
-    assert_eq!(send(&mut client, of((7, 2, -1))).await?, (INVALID_RECORD, -1));
+    assert_eq!(send(&mut client, of_producer((7, 2, -1))).await?, (INVALID_RECORD, -1));
     broker.stop().await
 }
 
@@ -157,7 +147,7 @@ async fn the_producers_of_a_partition_are_described() -> anyhow::Result<()> {
     let mut client = broker.client().await?;
     client.create("topic", 2).await?;
     for (id, epoch, sequence) in [(9, 0, 0), (7, 2, 4), (7, 2, 6)] {
-        assert_eq!(send(&mut client, of((id, epoch, sequence))).await?.0, 0);
+        assert_eq!(send(&mut client, of_producer((id, epoch, sequence))).await?.0, 0);
     }
     let of = |topic: &str, partitions: &[i32]| TopicRequest::default().with_name(name(topic)).with_partition_indexes(partitions.to_vec());
     let request = DescribeProducersRequest::default().with_topics(vec![of("topic", &[0, 1, 2]), of("none", &[0])]);
@@ -176,21 +166,21 @@ async fn a_retry_on_another_connection_is_answered_with_the_commit_of_the_first_
     let broker = Running::start().await?;
     let mut client = broker.client().await?;
     client.create("topic", 1).await?;
-    assert_eq!(send(&mut client, of((7, 0, 0))).await?, (0, 0));
+    assert_eq!(send(&mut client, of_producer((7, 0, 0))).await?, (0, 0));
     let gate = Arc::new(Gate::new());
     let held = gate.clone();
     broker.store.set_script(move |request: &Request<'_>| match request.operation {
         Operation::Put => Fault::none().held(&held),
         _ => Fault::none(),
     });
-    client.send(9, &produce("topic", vec![(0, of((7, 0, 2)).freeze())])).await?;
+    client.send(9, &produce("topic", vec![(0, of_producer((7, 0, 2)).freeze())])).await?;
     let mut impatient = broker.client().await?;
-    let request = produce("topic", vec![(0, of((7, 0, 2)).freeze())]).with_timeout_ms(50);
+    let request = produce("topic", vec![(0, of_producer((7, 0, 2)).freeze())]).with_timeout_ms(50);
     let late = impatient.call(9, &request).await?;
     assert_eq!(late.responses[0].partition_responses[0].error_code, 7, "not acknowledged without a commit");
     drop(impatient);
     let mut other = broker.client().await?;
-    other.send(9, &produce("topic", vec![(0, of((7, 0, 2)).freeze())])).await?;
+    other.send(9, &produce("topic", vec![(0, of_producer((7, 0, 2)).freeze())])).await?;
     gate.open();
     for waiting in [&mut client, &mut other] {
         let response = waiting.receive::<ProduceRequest>(9).await?;

@@ -3,21 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use kafka_protocol::messages::{ApiVersionsRequest, FetchRequest, MetadataRequest, ProduceRequest};
 use tidegate::store::{Fault, Gate, Operation, Request};
-use tidegate_tests::wire::{Running, batch, fetch, offsets, produce, seal};
+use tidegate_tests::wire::{Running, batch, changed, fetch, offsets, old_message, produce};
 
 const CORRUPT_MESSAGE: i16 = 2;
 const MESSAGE_TOO_LARGE: i16 = 10;
 const INVALID_RECORD: i16 = 87;
-
-fn changed(at: usize, bytes: &[u8]) -> BytesMut {
-    let mut batch = batch(&[b"a", b"b"]);
-    batch[at..at + bytes.len()].copy_from_slice(bytes);
-    seal(&mut batch);
-    batch
-}
 
 /// Fault case D08.
 #[tokio::test]
@@ -58,17 +51,7 @@ async fn old_message_sets_are_never_stored() -> anyhow::Result<()> {
     for magic in [0, 1] {
         let mut set = BytesMut::new();
         for offset in 0..2 {
-            set.put_i64(offset);
-            set.put_i32(if magic == 0 { 19 } else { 27 });
-            set.put_u32(0);
-            set.put_i8(magic);
-            set.put_i8(0);
-            if magic == 1 {
-                set.put_i64(5);
-            }
-            set.put_i32(-1);
-            set.put_i32(5);
-            set.put_slice(b"value");
+            set.extend_from_slice(&old_message(magic, offset));
         }
         assert_eq!(client.produce("topic", 0, set).await?.error_code, INVALID_RECORD, "magic {magic}");
     }

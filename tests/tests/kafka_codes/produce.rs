@@ -4,37 +4,12 @@ use bytes::{BufMut, Bytes, BytesMut};
 use kafka_protocol::messages::produce_request::{PartitionProduceData, TopicProduceData};
 use kafka_protocol::messages::{ProduceRequest, ProduceResponse, TransactionalId};
 use kafka_protocol::protocol::StrBytes;
-use tidegate_tests::wire::{batch, produce, seal};
+use tidegate_tests::wire::{batch, changed, old_message, produce, seal};
 
 use crate::seen::{Seen, codes};
 
 pub fn read(response: ProduceResponse) -> String {
     codes(response.responses.iter().flat_map(|topic| &topic.partition_responses).map(|partition| partition.error_code))
-}
-
-/// A batch of two records with some bytes changed, and a checksum that fits.
-fn changed(at: usize, bytes: &[u8]) -> BytesMut {
-    let mut batch = batch(&[b"a", b"b"]);
-    batch[at..at + bytes.len()].copy_from_slice(bytes);
-    seal(&mut batch);
-    batch
-}
-
-/// A message of the formats before record batches.
-fn old_message(magic: i8) -> BytesMut {
-    let mut set = BytesMut::new();
-    set.put_i64(0);
-    set.put_i32(if magic == 0 { 19 } else { 27 });
-    set.put_u32(0);
-    set.put_i8(magic);
-    set.put_i8(0);
-    if magic == 1 {
-        set.put_i64(5);
-    }
-    set.put_i32(-1);
-    set.put_i32(5);
-    set.put_slice(b"value");
-    set
 }
 
 pub async fn cases(seen: &mut Seen) -> anyhow::Result<()> {
@@ -56,8 +31,8 @@ async fn record_sets(seen: &mut Seen) -> anyhow::Result<()> {
         ("two batches in a set", two),
         ("empty set", BytesMut::new()),
         ("trailing bytes", trailing),
-        ("magic 0", old_message(0)),
-        ("magic 1", old_message(1)),
+        ("magic 0", old_message(0, 0)),
+        ("magic 1", old_message(1, 0)),
         ("magic 3", changed(16, &[3])),
         ("magic -1", changed(16, &[0xff])),
         ("last offset delta below 0", changed(23, &(-1i32).to_be_bytes())),

@@ -1,22 +1,11 @@
 //! Idempotent producers and InitProducerId.
 
-use bytes::BytesMut;
 use kafka_protocol::messages::describe_producers_request::TopicRequest;
 use kafka_protocol::messages::{DescribeProducersRequest, InitProducerIdRequest, InitProducerIdResponse, ProduceResponse, TransactionalId};
 use kafka_protocol::protocol::StrBytes;
-use tidegate_tests::wire::{batch, name, produce, seal};
+use tidegate_tests::wire::{name, of_producer, produce};
 
 use crate::seen::{Seen, codes};
-
-/// A batch of two records of a producer: its id, epoch and first sequence.
-fn of(producer: (i64, i16, i32)) -> BytesMut {
-    let mut batch = batch(&[b"a", b"b"]);
-    batch[43..51].copy_from_slice(&producer.0.to_be_bytes());
-    batch[51..53].copy_from_slice(&producer.1.to_be_bytes());
-    batch[53..57].copy_from_slice(&producer.2.to_be_bytes());
-    seal(&mut batch);
-    batch
-}
 
 /// Code, base offset and append time: a retry is told what its first copy was.
 fn read(response: ProduceResponse) -> String {
@@ -43,7 +32,7 @@ pub async fn cases(seen: &mut Seen) -> anyhow::Result<()> {
         ("the last sequence before they wrap", (7_011, 0, i32::MAX)),
         ("epoch -1", (7_010, -1, 0)),
     ] {
-        seen.ask(&format!("producer: {what}"), 9, &produce(&topic, vec![(0, of(producer).freeze())]), read).await?;
+        seen.ask(&format!("producer: {what}"), 9, &produce(&topic, vec![(0, of_producer(producer).freeze())]), read).await?;
     }
     inits(seen).await?;
     let asked =
