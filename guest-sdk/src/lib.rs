@@ -137,7 +137,7 @@ pub mod __private;
 #[doc(hidden)]
 pub mod bindings;
 
-pub use config::NoConfig;
+pub use config::{NoConfig, in_ranges};
 pub use policy::{Flush, Index, Policy, ReadAhead, create};
 pub use types::{
     ANY_UPLOADS, Context, FlushBounds, FlushDecision, FlushReason, FlushView, IndexSpacing, IndexView, ReadAheadDecision, ReadAheadView,

@@ -30,10 +30,13 @@ fn load(name: &str) -> Arc<LoadedPlugin> {
 fn bundled_policies_describe_themselves_and_import_the_log_alone() {
     let bundled = [
         ("flush-adaptive", Kind::Flush),
+        ("flush-latency", Kind::Flush),
         ("flush-threshold", Kind::Flush),
+        ("index-density", Kind::Index),
         ("index-spacing", Kind::Index),
         ("read-ahead-adaptive", Kind::ReadAhead),
         ("read-ahead-fixed", Kind::ReadAhead),
+        ("read-ahead-pace", Kind::ReadAhead),
     ];
     for (name, kind) in bundled {
         let found = load(name).inspection().clone();

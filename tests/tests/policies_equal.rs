@@ -178,10 +178,13 @@ macro_rules! bundled {
 
 bundled! {
     flush_adaptive_is_the_same: flush of "flush-adaptive", flush_adaptive::Adaptive, r#"{"max_age_ms": 120, "puts_per_min": 600}"#;
+    flush_latency_is_the_same: flush of "flush-latency", flush_latency::Latency, r#"{"target_ms": 20}"#;
     flush_threshold_is_the_same: flush of "flush-threshold", flush_threshold::Threshold, r#"{"bytes": 100000, "records": 500}"#;
+    index_density_is_the_same: index of "index-density", index_density::Density, r#"{"index_permille": 5}"#;
     index_spacing_is_the_same: index of "index-spacing", index_spacing::Spacing, r#"{"bytes": 8192, "time_ms": 500}"#;
     read_ahead_adaptive_is_the_same: read_ahead of "read-ahead-adaptive", read_ahead_adaptive::Adaptive, r#"{"cooldown_fetches": 2}"#;
     read_ahead_fixed_is_the_same: read_ahead of "read-ahead-fixed", read_ahead_fixed::Fixed, r#"{"bytes": 100000, "min_fetches": 3}"#;
+    read_ahead_pace_is_the_same: read_ahead of "read-ahead-pace", read_ahead_pace::Pace, r#"{"tail_ms": 5}"#;
 }
 
 #[test]

@@ -32,17 +32,14 @@ impl Default for Config {
 impl Config {
     /// The config itself if every bound lies in its range.
     pub(crate) fn checked(self) -> Result<Self, String> {
-        let ranges = [
+        tidegate_guest::in_ranges(&[
             ("max_bytes", self.max_bytes, 1, MOST_BYTES),
             ("min_bytes", self.min_bytes, 1, self.max_bytes),
             ("gets_ahead", self.gets_ahead.into(), 1, 64),
             ("min_fetches", self.min_fetches.into(), 1, 1_000),
             ("cooldown_fetches", self.cooldown_fetches.into(), 0, 10_000),
             ("full_cache_permille", self.full_cache_permille.into(), 0, 1_000),
-        ];
-        match ranges.iter().find(|(_, value, low, high)| value < low || value > high) {
-            Some((key, value, low, high)) => Err(format!("{key} is {value}, expected {low} to {high}")),
-            None => Ok(self),
-        }
+        ])?;
+        Ok(self)
     }
 }

@@ -1,0 +1,84 @@
+use tidegate_guest::{Context, Flush, FlushBounds, FlushDecision, FlushReason, FlushView};
+
+use super::*;
+
+fn policy(config: &str) -> Latency {
+    tidegate_guest::create(config, &Context::default()).unwrap()
+}
+
+fn wait(decision: FlushDecision) -> FlushBounds {
+    match decision {
+        FlushDecision::Wait(bounds) => bounds,
+        FlushDecision::Now => panic!("it must wait"),
+    }
+}
+
+/// The first batch in an empty buffer; its producer waits, and uploads take 20 ms.
+fn first(ack_p99_us: u64) -> FlushView {
+    FlushView {
+        reason: FlushReason::FirstAppend,
+        buffered_bytes: 1,
+        waiting_acks: 1,
+        upload_p50_us: 20_000,
+        ack_p99_us,
+        ..FlushView::default()
+    }
+}
+
+#[test]
+fn begins_with_the_target_less_two_uploads() {
+    assert_eq!(wait(policy("{}").decide(&first(0))).age_us, 160_000);
+}
+
+/// A store whose uploads take a while: acks take the hold and that.
+fn settle(policy: &mut Latency, upload_us: u64) -> u64 {
+    let mut hold_us = wait(policy.decide(&first(0))).age_us;
+    for _ in 0..1_000 {
+        hold_us = wait(policy.decide(&first(hold_us + upload_us))).age_us;
+    }
+    hold_us
+}
+
+#[test]
+fn finds_the_longest_hold_that_keeps_the_target() {
+    for upload_us in [1_000, 20_000, 80_000, 150_000] {
+        let ack_us = settle(&mut policy("{}"), upload_us) + upload_us;
+        assert!((180_000..=200_000).contains(&ack_us), "uploads of {upload_us} us: acks take {ack_us}");
+    }
+}
+
+#[test]
+fn a_target_that_cannot_be_held_flushes_as_often_as_it_may() {
+    assert_eq!(settle(&mut policy("{}"), 500_000), 1_000);
+}
+
+#[test]
+fn a_throttling_store_is_not_asked_more_often() {
+    let mut policy = policy("{}");
+    let before = wait(policy.decide(&first(0))).age_us;
+    let throttled = FlushView { throttled_permille: 100, ..first(900_000) };
+    assert_eq!(wait(policy.decide(&throttled)).age_us, before);
+}
+
+#[test]
+fn without_waiting_producers_only_cost_counts() {
+    let nobody = FlushView { waiting_acks: 0, ..first(900_000) };
+    assert_eq!(wait(policy("{}").decide(&nobody)).age_us, 1_000_000);
+}
+
+#[test]
+fn the_bounds_and_memory_pressure_flush_at_once() {
+    let full = FlushView { buffered_bytes: 16 << 20, ..first(0) };
+    let pressed = FlushView { pressure_permille: 850, ..first(0) };
+    let old = FlushView { oldest_age_us: 160_000, ..first(0) };
+    for view in [full, pressed, old] {
+        assert_eq!(policy("{}").decide(&view), FlushDecision::Now);
+    }
+}
+
+#[test]
+fn a_wrong_config_is_refused_by_its_key() {
+    let refused = |config| tidegate_guest::create::<Latency>(config, &Context::default()).unwrap_err();
+    assert!(refused(r#"{"target": 5}"#).contains("`target`"));
+    assert_eq!(refused(r#"{"target_ms": 0}"#), "target_ms is 0, expected 1 to 60000");
+}
