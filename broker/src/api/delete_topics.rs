@@ -1,5 +1,6 @@
 //! DeleteTopics, by name or, from version 6 on, by id.
 
+use kafka_protocol::ResponseError;
 use kafka_protocol::messages::delete_topics_response::DeletableTopicResult;
 use kafka_protocol::messages::{DeleteTopicsRequest, DeleteTopicsResponse, TopicName};
 use kafka_protocol::protocol::StrBytes;
@@ -22,6 +23,10 @@ impl Service {
         }
         for topic in request.topics {
             responses.push(match topic.name {
+                Some(name) if !topic.topic_id.is_nil() => {
+                    let message = "a topic is named or told by its id, not both: they may mean two topics";
+                    result(version, Some(name), topic.topic_id, Err(Refusal::new(ResponseError::InvalidRequest, message)))
+                }
                 Some(name) => {
                     let deleted = self.delete_named(session, &name).await;
                     result(version, Some(name), topic.topic_id, deleted)

@@ -16,7 +16,7 @@ mod tests;
 mod writer;
 
 pub use checksum::{crc32_combine, crc32_of_rest};
-pub use error::{FormatError, FormatErrorKind};
+pub use error::{FormatError, FormatErrorKind, FormatProblem};
 pub use reader::Reader;
 pub use writer::Writer;
 

@@ -67,7 +67,7 @@ pub struct TopicSettings {
     pub max_segment_bytes: u64,
     /// Oldest a buffered batch gets before the host flushes whatever a policy answers, in milliseconds.
     pub max_age_ms: u64,
-    /// Largest record batch, in bytes.
+    /// Largest record batch, in bytes. By default 1 MiB and the 12 bytes that a batch does not count in its length, as in Apache Kafka.
     pub max_batch_bytes: u32,
     /// What becomes of records whose retention is over.
     pub cleanup_policy: CleanupPolicy,
@@ -93,7 +93,7 @@ impl Default for TopicSettings {
             acks: Acks::Committed,
             max_segment_bytes: 64 << 20,
             max_age_ms: 1_000,
-            max_batch_bytes: 1 << 20,
+            max_batch_bytes: (1 << 20) + 12,
             cleanup_policy: CleanupPolicy::Delete,
             retention_ms: 7 * 24 * 3_600_000,
             retention_bytes: -1,

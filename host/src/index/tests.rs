@@ -92,7 +92,7 @@ fn any_run_of_blocks_verifies_alone_and_names_the_block_that_is_damaged() {
     let third = index.range_of(2..3);
     damaged[(third.start - START) as usize + 5] ^= 0x10;
     let error = index.verify(0..4, &damaged).unwrap_err();
-    assert_eq!((error.position, error.part), (third.start, format!("block {}..{} of partition 3", third.start, third.end)));
+    assert_eq!((error.position, error.part.clone()), (third.start, format!("block {}..{} of partition 3", third.start, third.end)));
     assert!(index.verify(0..4, &bytes[1..]).is_err(), "a short read is no block");
 }
 

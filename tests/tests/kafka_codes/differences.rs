@@ -55,7 +55,6 @@ pub const DIFFERENCES: &[(&str, &str, &str)] = &[
     ("delete topics: name with a slash", "17", NAMES),
     ("delete topics: empty name", "17", NAMES),
     ("delete topics: neither name nor id", "100", "no topic has it"),
-    ("delete topics: name and id", "0", "the name decides"),
     ("delete topics: one twice", "0 3", EACH),
     ("delete topics: by name and by id", "0 100", EACH),
     ("offset commit: topic name with a slash", "17", NAMES),

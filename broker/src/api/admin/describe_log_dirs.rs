@@ -36,7 +36,7 @@ impl Service {
         let asked = match &request.topics {
             Some(topics) => {
                 let named = topics.iter().map(|topic| (topic.topic.as_str(), topic.partitions.as_slice()));
-                self.named_partitions(named).await
+                Ok(self.named_partitions(named).await)
             }
             None => self.open_partitions().await,
         };
@@ -49,10 +49,7 @@ impl Service {
     }
 
     /// What does not exist is left out, as it lies in no directory.
-    async fn named_partitions(
-        &self,
-        topics: impl Iterator<Item = (&str, &[i32])>,
-    ) -> Result<Vec<(TopicRecord, Vec<TopicPartition>)>, Refusal> {
+    async fn named_partitions(&self, topics: impl Iterator<Item = (&str, &[i32])>) -> Vec<(TopicRecord, Vec<TopicPartition>)> {
         let mut found = Vec::new();
         for (name, partitions) in topics {
             let Ok(topic) = self.topics.by_name(name, false).await else { continue };
@@ -60,7 +57,7 @@ impl Service {
             let partitions: BTreeSet<TopicPartition> = partitions.collect();
             found.push((topic, partitions.into_iter().collect()));
         }
-        Ok(found)
+        found
     }
 
     async fn open_partitions(&self) -> Result<Vec<(TopicRecord, Vec<TopicPartition>)>, Refusal> {
