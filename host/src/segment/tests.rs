@@ -191,7 +191,7 @@ fn a_footer_that_contradicts_itself_is_refused_though_its_crc_is_right() {
         let (footer_len, footer_crc32) = (footer_bytes.len() as u32, crc32fast::hash(footer_bytes));
         trailer::Trailer { footer_len, footer_crc32, body_crc32: footer.header.body_crc32 }.encode(&mut w);
         match read_footer(w.as_slice(), w.len() as u64) {
-            Err(FooterError::Format(e)) => e.problem,
+            Err(FooterError::Format(e)) => e.problem.clone(),
             other => panic!("{other:?}"),
         }
     };
