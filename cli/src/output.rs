@@ -38,6 +38,12 @@ impl Output {
     }
 }
 
+/// A line on standard error about something that takes a while.
+pub(crate) fn progress(text: &str) {
+    // Nobody is left to tell if this fails.
+    drop(write_line(io::stderr().lock(), text));
+}
+
 /// A reader that has gone away (`| head`) is no failure.
 fn write_line(mut to: impl Write, text: &str) -> io::Result<()> {
     match writeln!(to, "{text}").and_then(|()| to.flush()) {
