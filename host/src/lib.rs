@@ -13,10 +13,11 @@
 //! L3  buffer  read_ahead                          working state; ask policies
 //! L2  store  metadata  cache  policy::*           adapters to S3, memory, wasmtime
 //! L1  codec  policy  record  index  segment  catalog        pure: bytes in, bytes out
-//! L0  error  types  env  config  metrics
+//! L0  error  types  env  cost  config  metrics
 //! ```
 
 pub mod config;
+pub mod cost;
 pub mod env;
 pub mod error;
 pub mod metrics;

@@ -3,6 +3,7 @@
 use super::Inner;
 use super::state::State;
 use crate::config::TopicSettings;
+use crate::cost::Prices;
 use crate::env::Instant;
 use crate::policy::{Context, FlushReason, FlushView};
 use crate::types::{LaneId, WINDOW};
@@ -12,6 +13,7 @@ use super::super::{Shared, Topic};
 /// What does not change while an instance lives.
 pub(super) fn context(shared: &Shared, topic: &Topic, lane: LaneId) -> Context {
     let settings: &TopicSettings = &topic.settings.load();
+    let prices = Prices::default();
     Context {
         topic_partitions: topic.partitions(),
         lane_partitions: topic.partitions_of(lane).count() as u32,
@@ -22,15 +24,10 @@ pub(super) fn context(shared: &Shared, topic: &Topic, lane: LaneId) -> Context {
         index_entry_bytes: crate::index::ENTRY_LEN as u32,
         read_ahead_slices: if settings.read_ahead_enabled { settings.read_ahead_segments } else { 0 },
         cache_bytes: shared.settings.cache_bytes,
-        put_price_nano: PUT_PRICE_NANO,
-        get_price_nano: GET_PRICE_NANO,
+        put_price_nano: prices.put_nano,
+        get_price_nano: prices.get_nano,
     }
 }
-
-/// 0.005 USD per 1,000 PUT requests: S3 Standard, us-east-1, 2026.
-const PUT_PRICE_NANO: u64 = 5_000;
-/// 0.0004 USD per 1,000 GET requests: S3 Standard, us-east-1, 2026.
-const GET_PRICE_NANO: u64 = 400;
 
 impl Inner {
     /// The buffer as the policy sees it now; `None` if there is none.
