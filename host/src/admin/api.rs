@@ -162,6 +162,16 @@ pub struct PolicyList {
     pub status: Vec<serde_json::Value>,
 }
 
+/// Answer to `GET /v1/recording` and, where one begins, to `POST`, whose body is a [`RecordingSpec`](crate::runtime::RecordingSpec). `DELETE`
+/// answers with [`Recorded`](crate::runtime::Recorded).
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct RecordingState {
+    /// Whether it has ended by itself.
+    pub ended: bool,
+    /// Requests that it holds.
+    pub requests: u64,
+}
+
 /// Body of every answer that is no success.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ErrorBody {

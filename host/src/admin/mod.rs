@@ -9,6 +9,8 @@
 //! PUT    /v1/policies          binds a component      DELETE ?pattern=&kind=  unbinds
 //! GET    /v1/policies/history  what became of them    ?pattern=&kind=
 //! POST   /v1/policies/rollback takes a change back
+//! GET    /v1/recording         how a recording of requests is getting on
+//! POST   /v1/recording         begins one             DELETE  ends it and answers what it holds
 //! ```
 //!
 //! The API loads code, so whoever reaches it owns the broker: without a token it is served at loopback addresses
@@ -31,6 +33,7 @@ use crate::runtime::Storage;
 pub mod api;
 mod auth;
 mod policies;
+mod recording;
 mod reply;
 mod topics;
 
@@ -66,6 +69,7 @@ fn router(storage: Storage, token: Option<String>) -> Router {
         .route("/v1/policies", get(policies::list).put(policies::set).delete(policies::unset))
         .route("/v1/policies/history", get(policies::history))
         .route("/v1/policies/rollback", post(policies::roll_back))
+        .route("/v1/recording", get(recording::state).post(recording::start).delete(recording::stop))
         .route_layer(middleware::from_fn_with_state(token.map(Token::new), auth::require))
         .route("/healthz", get(health))
         .fallback(reply::no_such_path)

@@ -139,6 +139,13 @@ impl ChunkCache {
         Self { loader: Loader::new(store, metrics, regions, budget, CHUNKS_PER_GET * chunk_bytes), chunk_bytes }
     }
 
+    /// The same, but what is evicted does not depend on the wall clock: evictions are carried out with each operation.
+    pub fn evicting_at_once(mut self) -> Self {
+        let loader = Arc::get_mut(&mut self.loader).expect("nothing is loaded before the cache is shared");
+        loader.regions.evict_at_once();
+        self
+    }
+
     /// The chunks of a slice: at once where it is small or its index is cached.
     pub async fn layout(&self, object: &Arc<str>, slice: &SliceMeta, gather: bool) -> Result<Layout> {
         if let Some(layout) = self.layout_here(object, slice) {

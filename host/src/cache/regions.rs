@@ -12,6 +12,7 @@
 //!
 //! A chunk larger than its region is not kept, and nothing goes for it.
 
+use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -40,15 +41,21 @@ struct Entry {
     admit: bool,
 }
 
+/// The same hashes in every process, so that simulations can be repeated: object names are ours, nobody else chooses them.
+type Hashes = BuildHasherDefault<DefaultHasher>;
+type Region<V> = Cache<Key, V, Hashes>;
+
 pub(super) struct Regions {
-    tail: Cache<Key, Entry>,
-    window: Cache<Key, Entry>,
-    main: Cache<Key, Entry>,
-    tail_layouts: Cache<Key, Arc<IndexedSlice>>,
-    layouts: Cache<Key, Arc<IndexedSlice>>,
+    tail: Region<Entry>,
+    window: Region<Entry>,
+    main: Region<Entry>,
+    tail_layouts: Region<Arc<IndexedSlice>>,
+    layouts: Region<Arc<IndexedSlice>>,
     capacity: u64,
     /// Bytes inserted since evictions were last carried out.
     unsettled: AtomicU64,
+    /// Evictions are carried out with each operation.
+    at_once: bool,
 }
 
 fn weigh(_: &Key, entry: &Entry) -> u32 {
@@ -59,7 +66,7 @@ impl Regions {
     pub(super) fn new(capacity: u64) -> Self {
         let share = |percent: u64| capacity * percent / 100;
         let chunks = |bytes| Cache::builder().max_capacity(bytes).weigher(weigh);
-        let main = chunks(share(100 - TAIL_PERCENT - WINDOW_PERCENT - 2 * LAYOUTS_PERCENT)).build();
+        let main = chunks(share(100 - TAIL_PERCENT - WINDOW_PERCENT - 2 * LAYOUTS_PERCENT)).build_with_hasher(Hashes::default());
         let admitted = main.clone();
         let window = chunks(share(WINDOW_PERCENT))
             .eviction_policy(EvictionPolicy::lru())
@@ -68,27 +75,34 @@ impl Regions {
                     admitted.insert(Key::clone(&key), entry);
                 }
             })
-            .build();
+            .build_with_hasher(Hashes::default());
         let layouts = || {
             Cache::builder()
                 .max_capacity(share(LAYOUTS_PERCENT))
                 .weigher(|_: &Key, slice: &Arc<IndexedSlice>| u32::try_from(slice.weight()).unwrap_or(u32::MAX))
                 .eviction_policy(EvictionPolicy::lru())
-                .build()
+                .build_with_hasher(Hashes::default())
         };
         Self {
-            tail: chunks(share(TAIL_PERCENT)).eviction_policy(EvictionPolicy::lru()).build(),
+            tail: chunks(share(TAIL_PERCENT)).eviction_policy(EvictionPolicy::lru()).build_with_hasher(Hashes::default()),
             window,
             main,
             tail_layouts: layouts(),
             layouts: layouts(),
             capacity,
             unsettled: AtomicU64::new(0),
+            at_once: false,
         }
+    }
+
+    /// Carries out evictions with each operation from now on: when they happen otherwise depends on the wall clock too.
+    pub(super) fn evict_at_once(&mut self) {
+        self.at_once = true;
     }
 
     pub(super) fn find(&self, key: &Key) -> Option<Chunk> {
         let entry = self.tail.get(key).or_else(|| self.window.get(key)).or_else(|| self.main.get(key));
+        self.touched(0);
         entry.map(|e| e.chunk)
     }
 
@@ -97,33 +111,47 @@ impl Regions {
     }
 
     pub(super) fn seed(&self, key: Key, chunk: Chunk) {
-        self.unsettled.fetch_add(chunk.weight(), Ordering::Relaxed);
+        let weight = chunk.weight();
         self.tail.insert(key, Entry { chunk, admit: true });
+        self.touched(weight);
     }
 
     pub(super) fn load(&self, key: Key, chunk: Chunk, admit: bool) {
-        self.unsettled.fetch_add(chunk.weight(), Ordering::Relaxed);
+        let weight = chunk.weight();
         self.window.insert(key, Entry { chunk, admit });
+        self.touched(weight);
     }
 
     pub(super) fn layout(&self, key: &Key) -> Option<Arc<IndexedSlice>> {
-        self.tail_layouts.get(key).or_else(|| self.layouts.get(key))
+        let found = self.tail_layouts.get(key).or_else(|| self.layouts.get(key));
+        self.touched(0);
+        found
     }
 
     pub(super) fn seed_layout(&self, key: Key, slice: Arc<IndexedSlice>) {
-        self.unsettled.fetch_add(slice.weight(), Ordering::Relaxed);
+        let weight = slice.weight();
         self.tail_layouts.insert(key, slice);
+        self.touched(weight);
     }
 
     pub(super) fn put_layout(&self, key: Key, slice: Arc<IndexedSlice>) {
-        self.unsettled.fetch_add(slice.weight(), Ordering::Relaxed);
+        let weight = slice.weight();
         self.layouts.insert(key, slice);
+        self.touched(weight);
+    }
+
+    /// Something was looked up, or so many bytes were inserted.
+    fn touched(&self, inserted: u64) {
+        self.unsettled.fetch_add(inserted, Ordering::Relaxed);
+        if self.at_once {
+            self.settle_now();
+        }
     }
 
     /// Carries out evictions once enough was inserted: left to itself the cache does so every 64 operations, which
     /// may be 64 chunks too late.
     pub(super) fn settle(&self) -> Option<u64> {
-        if self.unsettled.load(Ordering::Relaxed) < (self.capacity / 256).min(1 << 20) {
+        if !self.at_once && self.unsettled.load(Ordering::Relaxed) < (self.capacity / 256).min(1 << 20) {
             return None;
         }
         Some(self.settle_now())

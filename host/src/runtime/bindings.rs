@@ -33,6 +33,7 @@ use self::kept::Kept;
 use self::turns::Turns;
 use super::api::BindingChange;
 use crate::config::Settings;
+use crate::cost::Prices;
 use crate::env::Env;
 use crate::error::{Error, ErrorKind, Result};
 use crate::index::ENTRY_LEN;
@@ -68,7 +69,7 @@ pub(super) struct Bindings {
     components: Components,
     /// For trying out what is to be bound.
     context: Context,
-    /// Of the settings file: below all others.
+    /// Of the embedder, then of the settings file: below all others.
     rules: Vec<ActiveBinding>,
     in_force: RwLock<BindingSet>,
     turns: Arc<Turns>,
@@ -80,9 +81,16 @@ pub(super) struct Bindings {
 
 impl Bindings {
     /// Loads what the settings file binds. Nothing of metadata is in force before the first [`refresh`](Self::refresh).
-    pub(super) async fn open(settings: &Settings, shared: &Shared, metadata: SharedMetadata, policies: PolicyHost) -> Result<Self> {
+    pub(super) async fn open(
+        settings: &Settings,
+        shared: &Shared,
+        metadata: SharedMetadata,
+        policies: PolicyHost,
+        own: Vec<ActiveBinding>,
+    ) -> Result<Self> {
         let context = trial_context(settings);
-        let rules = rules::load(settings, &policies, &context, &shared.metrics).await;
+        let mut rules = own;
+        rules.extend(rules::load(settings, &policies, &context, &shared.metrics).await);
         policies.set_bindings(rules.clone())?;
         Ok(Self {
             env: shared.env.clone(),
@@ -235,7 +243,7 @@ fn trial_context(settings: &Settings) -> Context {
         index_entry_bytes: ENTRY_LEN as u32,
         cache_bytes: settings.host.cache_bytes,
         read_ahead_slices: settings.topic_defaults.read_ahead_segments,
-        put_price_nano: 0,
-        get_price_nano: 0,
+        put_price_nano: Prices::default().put_nano,
+        get_price_nano: Prices::default().get_nano,
     }
 }

@@ -13,6 +13,7 @@ use super::group_offsets::AllGroupOffsets;
 use super::host::Host;
 use super::lanes::Lanes;
 use super::producer_ids::ProducerIds;
+use super::recording::Recorder;
 use super::tasks::{StopOnDrop, Tasks};
 use super::topics::Topics;
 use super::upkeep;
@@ -24,7 +25,7 @@ use crate::error::Result;
 use crate::log::{Event, Shared};
 use crate::metadata::{MetadataStore, ObjectMetadata, SharedMetadata};
 use crate::metrics::Metrics;
-use crate::policy::{FaultSink, PolicyFault, PolicyHost};
+use crate::policy::{ActiveBinding, FaultSink, PolicyFault, PolicyHost};
 use crate::store::{self, ObjectStore, RetryOptions, Retrying};
 
 /// Events that a slow receiver may lag behind.
@@ -36,11 +37,13 @@ pub struct Builder {
     store: Option<Arc<dyn ObjectStore>>,
     metadata: Option<SharedMetadata>,
     env: Option<Env>,
+    policies: Vec<ActiveBinding>,
+    reproducible: bool,
 }
 
 impl Builder {
     pub(super) fn new(settings: Settings) -> Self {
-        Self { settings, store: None, metadata: None, env: None }
+        Self { settings, store: None, metadata: None, env: None, policies: Vec::new(), reproducible: false }
     }
 
     /// Another object store than the settings name.
@@ -61,6 +64,19 @@ impl Builder {
         self
     }
 
+    /// Policies that are loaded already, or native code of one's own; below those of the settings file and of requests.
+    pub fn policies(mut self, policies: Vec<ActiveBinding>) -> Self {
+        self.policies = policies;
+        self
+    }
+
+    /// One seed gives one run, with a simulated [`env`](Self::env) on a runtime of one thread whose time is paused: instances of policies are
+    /// made in their owner's call rather than in the background, and evictions are not put off. Slower, for simulations only.
+    pub fn reproducible(mut self) -> Self {
+        self.reproducible = true;
+        self
+    }
+
     /// Probes the store, loads topics and bindings, starts the background tasks.
     ///
     /// [`InvalidInput`](crate::ErrorKind::InvalidInput) for settings out of bounds, [`Unsupported`](crate::ErrorKind::Unsupported) for a store without
@@ -76,9 +92,12 @@ impl Builder {
         };
         let metadata = self.metadata.unwrap_or_else(|| Arc::new(ObjectMetadata::new(store.clone(), env.clone())));
         let events = broadcast::Sender::new(EVENTS);
-        let policies = PolicyHost::new(settings.policy.clone(), metrics.clone(), announce(events.clone()));
-        let shared = share(&settings, env, store, &policies, metrics, events);
-        let host = assemble(settings, shared, metadata, policies).await?;
+        let host_of_policies = if self.reproducible { PolicyHost::inline } else { PolicyHost::new };
+        let policies = host_of_policies(settings.policy.clone(), metrics.clone(), announce(events.clone()));
+        let cache = ChunkCache::new(store.clone(), &settings.host, metrics.clone());
+        let cache = if self.reproducible { cache.evicting_at_once() } else { cache };
+        let shared = share(&settings, env, store, cache, &policies, metrics, events);
+        let host = assemble(settings, shared, metadata, policies, self.policies).await?;
         let interval = Duration::from_millis(host.settings.host.metadata_interval_ms);
         host.tasks.spawn(upkeep::of_metadata(Arc::downgrade(&host), host.shared.env.clone(), interval));
         let idle = Duration::from_millis(host.settings.policy.idle_ms);
@@ -98,13 +117,14 @@ fn share(
     settings: &Settings,
     env: Env,
     store: Arc<dyn ObjectStore>,
+    cache: ChunkCache,
     policies: &PolicyHost,
     metrics: Arc<Metrics>,
     events: broadcast::Sender<Event>,
 ) -> Shared {
     Shared {
         env,
-        cache: Arc::new(ChunkCache::new(store.clone(), &settings.host, metrics.clone())),
+        cache: Arc::new(cache),
         store,
         policies: Arc::new(policies.clone()),
         buffers: BufferBudget::new(settings.host.buffer_bytes),
@@ -114,19 +134,38 @@ fn share(
     }
 }
 
-async fn assemble(settings: Arc<Settings>, shared: Shared, metadata: SharedMetadata, policies: PolicyHost) -> Result<Arc<Host>> {
+async fn assemble(
+    settings: Arc<Settings>,
+    shared: Shared,
+    metadata: SharedMetadata,
+    policies: PolicyHost,
+    own: Vec<ActiveBinding>,
+) -> Result<Arc<Host>> {
     let (tasks, gate) = (Tasks::default(), Arc::new(Gate::default()));
     let lanes = Lanes::new(shared.clone(), tasks.clone(), gate.clone());
     let topics = Topics::new(metadata.clone(), settings.clone(), lanes.clone());
     topics.refresh().await?;
-    let bindings = Bindings::open(&settings, &shared, metadata.clone(), policies).await?;
+    let bindings = Bindings::open(&settings, &shared, metadata.clone(), policies, own).await?;
     bindings.refresh().await?;
     let deletions = Deletions::new(shared.clone(), metadata.clone(), tasks.clone());
     let producer_ids = ProducerIds::new(metadata.clone());
     let group_offsets = AllGroupOffsets::new(metadata.clone(), &shared, tasks.clone());
     let _stop = StopOnDrop(tasks.clone());
-    let host = Host { settings, shared, metadata, gate, lanes, topics, bindings, deletions, producer_ids, group_offsets, tasks, _stop };
-    Ok(Arc::new(host))
+    Ok(Arc::new(Host {
+        settings,
+        shared,
+        metadata,
+        gate,
+        lanes,
+        topics,
+        bindings,
+        deletions,
+        producer_ids,
+        group_offsets,
+        recorder: Recorder::default(),
+        tasks,
+        _stop,
+    }))
 }
 
 /// Faults of policies become events. Called where a lane decides: sending does not block.

@@ -8,6 +8,7 @@ use super::gate::Gate;
 use super::group_offsets::AllGroupOffsets;
 use super::lanes::Lanes;
 use super::producer_ids::ProducerIds;
+use super::recording::Recorder;
 use super::tasks::{StopOnDrop, Tasks};
 use super::topics::Topics;
 use crate::config::Settings;
@@ -29,6 +30,7 @@ pub(super) struct Host {
     pub(super) deletions: Arc<Deletions>,
     pub(super) producer_ids: ProducerIds,
     pub(super) group_offsets: AllGroupOffsets,
+    pub(super) recorder: Recorder,
     pub(super) tasks: Tasks,
     /// The last handle ends the tasks: they must not outlive what they serve.
     pub(super) _stop: StopOnDrop,

@@ -7,7 +7,7 @@
 //! fetch      many partitions, one wait            bindings   policies bound to topics
 //! offsets    places in a partition                upkeep     what is done again and again
 //! producer_ids   numbers of idempotent producers   group_offsets   what consumer groups committed
-//! drain      the end; gate, tasks
+//! recording  what clients ask for                 drain      the end; gate, tasks
 //! ```
 
 use std::collections::BTreeSet;
@@ -20,8 +20,10 @@ pub use self::api::{Bind, BindingChange, Component, EpochEnd, FetchPartition, Fe
 pub use self::builder::Builder;
 pub use self::group_offsets::OffsetCommit;
 use self::host::Host;
-use crate::config::{Settings, TopicSettings};
-use crate::env::Env;
+use self::recording::Seen;
+pub use self::recording::{MAX_RECORDED, MAX_RECORDING_S, Recorded, RecordedAppend, RecordedFetch, RecordedTopic, RecordingSpec};
+use crate::config::{Acks, Settings, TopicSettings};
+use crate::env::{Env, Instant};
 use crate::error::{Error, ErrorKind, Result};
 pub use crate::log::Event;
 pub use crate::log::lane::{Appended, Committed, KnownProducer, ProducerError};
@@ -47,6 +49,7 @@ mod host;
 mod lanes;
 mod offsets;
 mod producer_ids;
+mod recording;
 mod tasks;
 mod topics;
 mod upkeep;
@@ -142,11 +145,18 @@ impl Storage {
     /// or out of order.
     pub async fn append(&self, partition: TopicPartition, records: BytesMut) -> Result<Appended> {
         self.host.gate.writable()?;
+        let began = self.host.recorder.begins();
         let topic = self.host.topic_of(partition).await?;
         let limit = topic.settings.load().max_batch_bytes as usize;
         let set = RecordSet::validate(records, limit).map_err(|e| refused(partition, e))?;
         let lane = self.host.lanes.get(&topic, topic.lane_of(partition.partition)).await?;
-        lane.append(partition.partition, set).await
+        let (bytes, records) = (set.len(), set.record_count());
+        let appended = lane.append(partition.partition, set).await?;
+        if began.is_some() {
+            let waits = topic.settings.load().acks == Acks::Committed;
+            self.host.recorder.note(began, partition, Seen::Append { offset: appended.base_offset, bytes, records, waits });
+        }
+        Ok(appended)
     }
 
     /// An id for a new idempotent producer, never given to another one.
@@ -162,13 +172,31 @@ impl Storage {
 
     /// Reads one partition without waiting.
     pub async fn fetch_one(&self, fetch: FetchPartition, at_least_one: bool) -> Result<Fetched> {
+        let began = self.host.recorder.begins();
         let partition = self.host.partition(fetch.partition).await?;
-        partition.fetch(fetch.offset, fetch.max_bytes, at_least_one).await
+        let fetched = partition.fetch(fetch.offset, fetch.max_bytes, at_least_one).await?;
+        self.note_fetch(began, fetch, &fetched);
+        Ok(fetched)
     }
 
     /// Reads many partitions, with one wait for all. One result for each partition asked, in order.
     pub async fn fetch(&self, request: FetchRequest) -> Vec<Result<Fetched>> {
-        fetch::fetch(&self.host, request).await
+        let Some(began) = self.host.recorder.begins() else { return fetch::fetch(&self.host, request).await };
+        let asked = request.partitions.clone();
+        let answers = fetch::fetch(&self.host, request).await;
+        for (fetch, answer) in asked.into_iter().zip(&answers) {
+            if let Ok(fetched) = answer {
+                self.note_fetch(Some(began), fetch, fetched);
+            }
+        }
+        answers
+    }
+
+    fn note_fetch(&self, began: Option<Instant>, fetch: FetchPartition, fetched: &Fetched) {
+        if fetched.len > 0 {
+            let seen = Seen::Fetch { offset: fetch.offset, next: fetched.next_offset, bytes: fetch.max_bytes };
+            self.host.recorder.note(began, fetch.partition, seen);
+        }
     }
 
     /// Returns once any of the partitions has a record at or above its offset (or fails), or after `max_wait`. Says whether one has.
@@ -325,6 +353,23 @@ impl Storage {
         self.host.bindings.in_force()
     }
 
+    /// Begins to record what clients ask for: times, sizes and places, no keys and no values. It ends by itself.
+    ///
+    /// [`InvalidInput`](ErrorKind::InvalidInput) for numbers out of range, [`Conflict`](ErrorKind::Conflict) while another one runs.
+    pub fn start_recording(&self, spec: RecordingSpec) -> Result<()> {
+        self.host.recorder.start(spec)
+    }
+
+    /// Whether the recording has ended, and how many requests it holds. [`NotFound`](ErrorKind::NotFound) if there is none.
+    pub fn recording_state(&self) -> Result<(bool, u64)> {
+        self.host.recorder.state()
+    }
+
+    /// Ends the recording and hands out what it holds, once. [`NotFound`](ErrorKind::NotFound) if there is none.
+    pub fn stop_recording(&self) -> Result<Recorded> {
+        self.host.recorder.stop(&self.host.topics)
+    }
+
     /// What happens from now on; a slow receiver loses the oldest.
     pub fn events(&self) -> tokio::sync::broadcast::Receiver<Event> {
         self.host.shared.events.subscribe()
@@ -333,6 +378,11 @@ impl Storage {
     /// Counters and histograms of this host.
     pub fn metrics(&self) -> &Arc<Metrics> {
         &self.host.shared.metrics
+    }
+
+    /// Bytes of batches that were appended and are not committed yet, of all topics.
+    pub fn buffered_bytes(&self) -> u64 {
+        self.host.shared.buffers.used()
     }
 
     /// Time and chance of this host.

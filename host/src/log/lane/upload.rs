@@ -12,7 +12,8 @@ use super::state::{Sealing, Stored};
 use super::ticket::Ticket;
 use crate::env;
 use crate::error::{Error, ErrorKind};
-use crate::policy::{IndexPolicy, IndexView};
+use crate::log::partition::Reading;
+use crate::policy::IndexView;
 use crate::record::AppendedSet;
 use crate::segment::{self, HEADER_LEN, Header, Identity, Sealed, SliceInput};
 use crate::store::{Body, GetRange, ObjectStore, PutMode, StoreError, StoreErrorKind};
@@ -30,7 +31,7 @@ pub(super) enum Outcome {
 pub(super) async fn seal_and_upload(inner: Arc<Inner>, sealing: Sealing) -> Outcome {
     let Sealing { slot, ticket, sets, permit } = sealing;
     let identity = Identity { topic: inner.id.topic, lane: inner.id.lane, slot, epoch: inner.epoch, nonce: inner.nonce };
-    let slices = with_spacing(&mut **inner.index_policy.lock(), sets);
+    let slices = with_spacing(&inner, sets);
     let sealed = segment::seal(identity, inner.shared.env.unix_ms(), slices);
     let started = env::now();
     match upload(&inner, slot, &sealed, &ticket).await {
@@ -39,16 +40,19 @@ pub(super) async fn seal_and_upload(inner: Arc<Inner>, sealing: Sealing) -> Outc
     }
 }
 
-fn with_spacing(policy: &mut dyn IndexPolicy, sets: std::collections::BTreeMap<PartitionId, Vec<AppendedSet>>) -> Vec<SliceInput> {
+fn with_spacing(inner: &Inner, sets: std::collections::BTreeMap<PartitionId, Vec<AppendedSet>>) -> Vec<SliceInput> {
+    let partitions = inner.partitions.load();
+    let mut policy = inner.index_policy.lock();
     policy.begin_seal();
     let slice = |(partition, sets): (PartitionId, Vec<AppendedSet>)| {
-        let spacing = policy.decide(&index_view(&sets));
+        let reading = partitions.get(&partition).map(|partition| partition.reading()).unwrap_or_default();
+        let spacing = policy.decide(&index_view(&sets, reading));
         SliceInput { partition, sets, spacing }
     };
     sets.into_iter().map(slice).collect()
 }
 
-fn index_view(sets: &[AppendedSet]) -> IndexView {
+fn index_view(sets: &[AppendedSet], reading: Reading) -> IndexView {
     let headers = || sets.iter().flat_map(|s| &s.batches).map(|b| &b.header);
     let first = headers().map(|h| h.base_timestamp).min().unwrap_or(0);
     let last = headers().map(|h| h.max_timestamp).max().unwrap_or(0);
@@ -57,7 +61,9 @@ fn index_view(sets: &[AppendedSet]) -> IndexView {
         slice_records: headers().map(|h| h.record_count as u64).sum(),
         slice_batches: headers().count() as u32,
         time_span_ms: last.saturating_sub(first).max(0) as u64,
-        ..IndexView::default()
+        seeks_per_min: reading.seeks_per_min,
+        time_lookups_per_min: reading.time_lookups_per_min,
+        fetch_p50_bytes: reading.fetch_p50_bytes,
     }
 }
 
