@@ -126,10 +126,7 @@
 extern crate alloc;
 extern crate self as tidegate_guest;
 
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;
-
+mod budget;
 mod config;
 pub mod logging;
 mod policy;
@@ -141,6 +138,7 @@ pub mod __private;
 #[doc(hidden)]
 pub mod bindings;
 
+pub use budget::PutBudget;
 pub use config::{NoConfig, in_ranges};
 pub use policy::{Flush, Index, Policy, ReadAhead, create};
 pub use types::{

@@ -178,6 +178,7 @@ macro_rules! bundled {
 
 bundled! {
     flush_adaptive_is_the_same: flush of "flush-adaptive", flush_adaptive::Adaptive, r#"{"max_age_ms": 120, "puts_per_min": 600}"#;
+    flush_budget_is_the_same: flush of "flush-budget", flush_budget::Budgeted, r#"{"puts_per_min": 300, "burst": 5}"#;
     flush_latency_is_the_same: flush of "flush-latency", flush_latency::Latency, r#"{"target_ms": 20}"#;
     flush_threshold_is_the_same: flush of "flush-threshold", flush_threshold::Threshold, r#"{"bytes": 100000, "records": 500}"#;
     index_density_is_the_same: index of "index-density", index_density::Density, r#"{"index_permille": 5}"#;

@@ -11,14 +11,12 @@
 //! While nobody waits for acks, only cost counts: segments grow to what arrives within `max_age_ms`.
 
 use serde::Deserialize;
-use tidegate_guest::{ANY_UPLOADS, Context, Flush, FlushBounds, FlushDecision, FlushReason, FlushView, Policy, UNBOUNDED};
-
-mod budget;
-
-use budget::Budget;
+use tidegate_guest::{ANY_UPLOADS, Context, Flush, FlushBounds, FlushDecision, FlushReason, FlushView, Policy, PutBudget, UNBOUNDED};
 
 /// Shortest time between flushes that the arrival rate alone asks for, in microseconds.
 const MIN_INTERVAL_US: u64 = 5_000;
+/// So much of the budget may be saved up, in milliseconds.
+const SAVED_MS: u64 = 2_000;
 /// Smallest size that is worth a PUT of its own while more arrives, in bytes.
 const MIN_TARGET_BYTES: u64 = 64 << 10;
 /// Share of the host's buffers in use at which everything is flushed, in permille.
@@ -52,7 +50,7 @@ pub struct Adaptive {
     max_age_us: u64,
     max_bytes: u64,
     quiet_us: u64,
-    budget: Budget,
+    budget: PutBudget,
     /// While more uploads than this run, the buffer waits for one of them.
     group: Option<u32>,
 }
@@ -70,7 +68,7 @@ impl Policy for Adaptive {
             max_age_us: config.max_age_ms.saturating_mul(1_000).min(context.max_age_us),
             max_bytes: config.max_bytes.min(context.max_segment_bytes),
             quiet_us: config.quiet_us,
-            budget: Budget::new(config.puts_per_min, context.lanes),
+            budget: PutBudget::new(config.puts_per_min, SAVED_MS, context.lanes),
             group: None,
         })
     }
