@@ -45,7 +45,7 @@ fuzz: ## share SECONDS=60 among the fuzz targets
 deny: ## licences, sources and advisories of all dependencies
 	@scripts/deny.sh
 
-tools: ## install what the other targets need: wasm targets, kcat, an S3 server for tests
+tools: ## install what the other targets need: wasm targets, kcat, an S3 server and a browser for tests
 	@scripts/setup.sh
 
 clean: ## remove what was built

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what building and testing need beyond the base toolchain; what is there already is left alone.
-# Arguments choose parts (wasm, kcat, s3); none means all.
+# Arguments choose parts (wasm, kcat, s3, browser); none means all.
 source "$(dirname "$0")/lib.sh"
 
 setup_wasm() {
@@ -39,7 +39,11 @@ setup_s3() {
     fi
 }
 
-[ $# -gt 0 ] || set -- wasm kcat s3
+setup_browser() {
+    command -v chromium >/dev/null || apt_install chromium
+}
+
+[ $# -gt 0 ] || set -- wasm kcat s3 browser
 for part in "$@"; do
     "setup_$part"
 done

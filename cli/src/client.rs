@@ -6,11 +6,12 @@ use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tidegate::admin::api::{
-    CreateTopic, ErrorBody, HistoryQuery, PolicyChange, PolicyHistory, PolicyList, RollBackPolicy, SetPolicy, TopicDetail, TopicList,
-    UnsetPolicy,
+    CreateTopic, ErrorBody, HistoryQuery, PolicyChange, PolicyHistory, PolicyList, RecordingState, RollBackPolicy, SetPolicy, TopicDetail,
+    TopicList, UnsetPolicy,
 };
 use tidegate::metadata::TopicRecord;
 use tidegate::policy::Kind;
+use tidegate::runtime::{Recorded, RecordingSpec};
 use ureq::http::Response;
 use ureq::{Agent, Body};
 
@@ -18,7 +19,7 @@ use crate::args::AdminArgs;
 use crate::failure::{Refused, Usage};
 
 /// Longest answer that is read, in bytes.
-const MAX_ANSWER_BYTES: u64 = 64 << 20;
+const MAX_ANSWER_BYTES: u64 = 1 << 30;
 /// Longest exchange: a little more than the server's own limit.
 const DEADLINE: Duration = Duration::from_secs(150);
 
@@ -78,6 +79,18 @@ impl Admin {
         let request = self.agent.delete(self.url("/v1/policies"));
         let query = [("pattern", policy.pattern.as_str()), ("kind", policy.kind.as_str()), ("by", &policy.by)];
         self.read(self.with_token(query.into_iter().fold(request, |r, (key, value)| r.query(key, value))).call())
+    }
+
+    pub(crate) fn start_recording(&self, spec: &RecordingSpec) -> Result<RecordingState> {
+        self.read(self.send(self.agent.post(self.url("/v1/recording")), spec))
+    }
+
+    pub(crate) fn recording_state(&self) -> Result<RecordingState> {
+        self.read(self.get("/v1/recording"))
+    }
+
+    pub(crate) fn stop_recording(&self) -> Result<Recorded> {
+        self.read(self.with_token(self.agent.delete(self.url("/v1/recording"))).call())
     }
 
     fn url(&self, path: &str) -> String {

@@ -9,7 +9,6 @@ use clap::Parser;
 
 mod args;
 mod client;
-mod config;
 mod failure;
 mod logging;
 mod output;
@@ -17,7 +16,9 @@ mod plugin;
 mod policy;
 mod segment;
 mod serve;
+mod simulate;
 mod topic;
+mod trace;
 mod user;
 
 use args::{Cli, Command};
@@ -43,6 +44,8 @@ fn run(cli: Cli, output: &Output) -> anyhow::Result<()> {
         Command::Policy(args) => policy::run(args, output),
         Command::Plugin(args) => plugin::run(&args, cli.json, &mut std::io::stdout().lock()),
         Command::Segment(args) => segment::run(args, output),
+        Command::Simulate(args) => simulate::run(args, output),
+        Command::Trace(args) => trace::run(args, output),
         Command::User(args) => user::run(args, output),
     }
 }

@@ -1,6 +1,5 @@
 //! What the tests of the whole workspace share.
 
-pub mod author;
 pub mod broker;
 pub mod client;
 pub mod kcat;

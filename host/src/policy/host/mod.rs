@@ -12,6 +12,7 @@ use bytes::Bytes;
 use tokio::sync::oneshot;
 
 mod binding;
+mod samples;
 mod status;
 #[cfg(test)]
 mod tests;

@@ -16,6 +16,7 @@ mod open;
 mod policy_call;
 mod scan_cold;
 mod seal;
+mod simulate;
 mod swap;
 
 /// A case.
@@ -25,7 +26,7 @@ pub(crate) struct Case {
 }
 
 /// All cases, in the order in which they run.
-pub(crate) const ALL: [Case; 12] = [
+pub(crate) const ALL: [Case; 13] = [
     Case { name: "policy-call", run: policy_call::run },
     Case { name: "append-rate", run: append_rate::run },
     Case { name: "append", run: append::run },
@@ -37,6 +38,7 @@ pub(crate) const ALL: [Case; 12] = [
     Case { name: "open", run: open::run },
     Case { name: "swap", run: swap::run },
     Case { name: "instances", run: instances::run },
+    Case { name: "simulate", run: simulate::run_case },
     Case { name: "e2e", run: e2e::run },
 ];
 

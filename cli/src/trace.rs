@@ -1,0 +1,155 @@
+//! `tidegate trace`.
+
+use std::io::BufWriter;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use tidegate::runtime::RecordingSpec;
+use tidegate_simulate::Trace;
+use tidegate_simulate::trace::{Shape, Shaped};
+
+use crate::args::AdminArgs;
+use crate::client::Admin;
+use crate::output::{self, Output};
+
+const HELP: &str = "\
+A trace is CSV: at_us, event (append, send, fetch, topic), topic, partition, bytes, records, reader, offset, lanes. It holds times and
+sizes, no keys and no values. docs/policies.md describes the columns.
+
+Examples:
+  tidegate trace generate bursty --seconds 120 --rate 2000 > bursty.csv
+  tidegate trace generate idle --partitions 5000 --seed 7 > idle.csv";
+
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct TraceArgs {
+    #[command(subcommand)]
+    command: TraceCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum TraceCommand {
+    /// Make a trace by recipe, on standard output.
+    Generate(GenerateArgs),
+    /// Record what the clients of a running broker ask for: times and sizes, no keys and no values.
+    Record(RecordArgs),
+}
+
+const RECORD_HELP: &str = "\
+The broker holds at most --requests of them in memory, 48 bytes each, and ends the recording by itself. Partitions are sampled, not requests: of
+a partition that is recorded, everything is. Reads of what was appended before the recording are left out, since no simulation could answer them.
+
+Example:
+  tidegate trace record --seconds 300 --permille 100 orders.csv";
+
+#[derive(Debug, Args)]
+#[command(after_help = RECORD_HELP)]
+struct RecordArgs {
+    #[command(flatten)]
+    admin: AdminArgs,
+    /// Where the trace goes.
+    file: PathBuf,
+    /// Length of the recording; a day at most.
+    #[arg(long, default_value_t = 60)]
+    seconds: u32,
+    /// Requests after which it ends early; 2,000,000 at most.
+    #[arg(long, default_value_t = 1_000_000)]
+    requests: u32,
+    /// Share of the partitions that is recorded.
+    #[arg(long, default_value_t = 1_000)]
+    permille: u32,
+}
+
+#[derive(Debug, Args)]
+struct GenerateArgs {
+    /// steady, bursty, diurnal, idle (many partitions, few in use) or catch-up (readers that come late).
+    shape: Shape,
+    /// Length of the trace.
+    #[arg(long)]
+    seconds: Option<u64>,
+    /// Batches a second, on average.
+    #[arg(long)]
+    rate: Option<u32>,
+    /// Size of a batch on average, in bytes.
+    #[arg(long)]
+    bytes: Option<u32>,
+    /// Records of a batch.
+    #[arg(long)]
+    records: Option<u32>,
+    /// Partitions of the topic.
+    #[arg(long)]
+    partitions: Option<u32>,
+    /// Lanes of the topic; 0: as the settings say.
+    #[arg(long)]
+    lanes: Option<u32>,
+    /// Readers, one partition each.
+    #[arg(long)]
+    readers: Option<u32>,
+    /// Decides what is left to chance.
+    #[arg(long)]
+    seed: Option<u64>,
+}
+
+pub(crate) fn run(args: TraceArgs, output: &Output) -> Result<()> {
+    match args.command {
+        TraceCommand::Generate(args) => {
+            let trace = shaped(&args).trace()?;
+            output::stream(|to| trace.write(BufWriter::new(to)))
+        }
+        TraceCommand::Record(args) => output.answer(&record(&args)?, |recorded| {
+            let Summary { file, appends, fetches, left_out } = recorded;
+            format!("{file}: {appends} appends, {fetches} fetches; {left_out} fetches of older records are left out")
+        }),
+    }
+}
+
+/// How often a recording is looked at.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// What a recording came to.
+#[derive(Serialize)]
+struct Summary {
+    file: String,
+    appends: usize,
+    fetches: usize,
+    left_out: u64,
+}
+
+fn record(args: &RecordArgs) -> Result<Summary> {
+    let file = args.file.display().to_string();
+    let admin = Admin::new(&args.admin)?;
+    // Before a recording is made that could not be kept.
+    let to = std::fs::File::create(&args.file).with_context(|| format!("trace {file} cannot be written"))?;
+    admin.start_recording(&RecordingSpec { seconds: args.seconds, requests: args.requests, permille: args.permille })?;
+    while !admin.recording_state()?.ended {
+        pause(LOOK);
+    }
+    let recorded = admin.stop_recording()?;
+    let (trace, left_out) = Trace::recorded(&recorded);
+    trace.check()?;
+    trace.write(BufWriter::new(to)).with_context(|| format!("trace {file} cannot be written"))?;
+    Ok(Summary { file, appends: recorded.appends.len(), fetches: recorded.fetches.len() - left_out as usize, left_out })
+}
+
+#[allow(clippy::disallowed_methods, reason = "a command of one thread, which has nothing to do but wait")]
+fn pause(duration: Duration) {
+    std::thread::sleep(duration);
+}
+
+fn shaped(args: &GenerateArgs) -> Shaped {
+    let usual = Shaped::new(args.shape);
+    Shaped {
+        shape: args.shape,
+        seconds: args.seconds.unwrap_or(usual.seconds),
+        rate: args.rate.unwrap_or(usual.rate),
+        bytes: args.bytes.unwrap_or(usual.bytes),
+        records: args.records.unwrap_or(usual.records),
+        partitions: args.partitions.unwrap_or(usual.partitions),
+        lanes: args.lanes.unwrap_or(usual.lanes),
+        readers: args.readers.unwrap_or(usual.readers),
+        seed: args.seed.unwrap_or(usual.seed),
+    }
+}
