@@ -150,7 +150,8 @@ Of several bindings that match a topic, the last one wins. Running lanes follow 
 load, or fails on what its topics showed lately, leaves everything as it was, and the message says why.
 
 Examples:
-  tidegate policy set 'logs-*' flush target/plugins/flush-adaptive.wasm --config '{\"max_age_ms\": 50}'
+  tidegate policy config target/plugins/flush-adaptive.wasm
+  tidegate policy set 'logs-*' flush target/plugins/flush-adaptive.wasm max_age_ms=50
   tidegate policy list
   tidegate policy history --pattern 'logs-*'
   tidegate policy rollback 'logs-*' flush
@@ -162,6 +163,7 @@ the same time the later request wins, and the earlier one fails with `swap.super
 
 Examples:
   tidegate policy set '*' flush flush-adaptive.wasm
+  tidegate policy set 'logs-*' flush flush-adaptive.wasm max_age_ms=50 max_bytes=4194304
   tidegate policy set orders read-ahead read-ahead-adaptive.wasm --config @read-ahead.json
   tidegate policy set '*' flush flush-adaptive.wasm --digest sha256:1b4f0e9851971998e732078544c96b36c3d01cedf7caa332359d6f1d83567014";
 
@@ -218,6 +220,11 @@ pub(crate) enum PolicyCommand {
         #[arg(long, env = "USER", default_value = "")]
         by: String,
     },
+    /// List the keys of a component's config: what each is for, its default and its range. Needs no broker.
+    Config {
+        /// The component.
+        component: PathBuf,
+    },
     /// Bind a component to the topics that match a pattern.
     #[command(after_help = SET_HELP)]
     Set {
@@ -227,6 +234,9 @@ pub(crate) enum PolicyCommand {
         kind: Kind,
         /// The component.
         component: PathBuf,
+        /// Keys of its config, over those of `--config`; `tidegate policy config` lists them.
+        #[arg(value_name = "KEY=VALUE")]
+        assignments: Vec<String>,
         /// JSON for its `init`, or `@FILE` to read it from a file.
         #[arg(long, value_name = "JSON", default_value = "{}")]
         config: String,

@@ -9,6 +9,7 @@ use clap::Parser;
 
 mod args;
 mod client;
+mod config;
 mod failure;
 mod logging;
 mod output;

@@ -38,6 +38,12 @@ impl Output {
     }
 }
 
+/// A line on standard error about something that takes a while.
+pub(crate) fn progress(text: &str) {
+    // Nobody is left to tell if this fails.
+    drop(write_line(io::stderr().lock(), text));
+}
+
 /// An answer that is written piece by piece, and is the same with `--json`.
 pub(crate) fn stream(write: impl FnOnce(&mut io::StdoutLock<'_>) -> io::Result<()>) -> Result<()> {
     match write(&mut io::stdout().lock()) {

@@ -2,27 +2,38 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use tidegate::admin::api::{HistoryQuery, PolicyChange, PolicyHistory, PolicyList, RollBackPolicy, SetPolicy, UnsetPolicy};
+use tidegate::config::PolicySettings;
 use tidegate::metadata::Change;
+use tidegate::policy::{ConfigKey, ConfigSchema};
 
 use crate::args::{PolicyArgs, PolicyCommand};
 use crate::client::Admin;
-use crate::failure::Usage;
+use crate::config;
 use crate::output::{Output, table, time};
+use crate::plugin::component;
 
 pub(crate) fn run(args: PolicyArgs, output: &Output) -> Result<()> {
     let admin = Admin::new(&args.admin)?;
     match args.command {
         PolicyCommand::List => output.answer(&admin.policies()?, listing),
         PolicyCommand::History { pattern, kind } => output.answer(&admin.policy_history(&HistoryQuery { pattern, kind })?, story),
-        PolicyCommand::Set { pattern, kind, component, config, digest, by } => {
-            let bytes = std::fs::read(&component).with_context(|| format!("component {} cannot be read", component.display()))?;
+        PolicyCommand::Config { component } => {
+            let keys = keys_of(&component, &component::read(&component)?)?.keys();
+            output.answer(&keys, |keys| keys_listing(keys))
+        }
+        PolicyCommand::Set { pattern, kind, component, assignments, config, digest, by } => {
+            let bytes = component::read(&component)?;
             let source = component.display().to_string();
-            let (config, component) = (config_of(&config)?, STANDARD.encode(bytes));
+            let mut config = config::parse(&config)?;
+            if !assignments.is_empty() {
+                config::assign(&mut config, &assignments, &keys_of(&component, &bytes)?)?;
+            }
+            let (config, component) = (Value::Object(config), STANDARD.encode(bytes));
             output.answer(&admin.set_policy(&SetPolicy { pattern, kind, component, source, config, by, digest })?, outcome)
         }
         PolicyCommand::Unset { pattern, kind, by } => output.answer(&admin.unset_policy(&UnsetPolicy { pattern, kind, by })?, outcome),
@@ -32,17 +43,22 @@ pub(crate) fn run(args: PolicyArgs, output: &Output) -> Result<()> {
     }
 }
 
-/// JSON itself, or `@` and the file that holds it.
-fn config_of(text: &str) -> Result<Value> {
-    let text = match text.strip_prefix('@') {
-        Some(file) => std::fs::read_to_string(Path::new(file)).with_context(|| format!("config {file} cannot be read"))?,
-        None => text.to_owned(),
-    };
-    match serde_json::from_str(&text) {
-        Ok(config @ Value::Object(_)) => Ok(config),
-        Ok(_) => Err(Usage("--config: expected a JSON object".to_owned()).into()),
-        Err(e) => Err(Usage(format!("--config: expected a JSON object: {e}")).into()),
+/// What a component says that its config may be.
+fn keys_of(file: &Path, bytes: &[u8]) -> Result<ConfigSchema> {
+    // A broker may allow more than its defaults; reading a schema harms nobody.
+    let limits = PolicySettings { component_bytes: u64::MAX, ..PolicySettings::default() };
+    Ok(component::inspect(file, bytes, &limits)?.1)
+}
+
+fn keys_listing(keys: &[ConfigKey]) -> String {
+    if keys.is_empty() {
+        return "it names no key of its config".to_owned();
     }
+    let row = |key: &ConfigKey| {
+        let default = key.default.as_ref().map_or_else(|| if key.required { "required" } else { "-" }.to_owned(), Value::to_string);
+        [key.key.clone(), default, key.expected.clone(), key.description.clone()]
+    };
+    table(["KEY", "DEFAULT", "EXPECTED", "WHAT"], &keys.iter().map(row).collect::<Vec<_>>())
 }
 
 fn outcome(change: &PolicyChange) -> String {
@@ -140,11 +156,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn config_is_a_json_object() {
-        assert_eq!(config_of(r#"{"a": 1}"#).unwrap(), serde_json::json!({ "a": 1 }));
-        for wrong in ["", "1", "[]", "{"] {
-            assert!(config_of(wrong).unwrap_err().is::<Usage>(), "{wrong:?}");
-        }
+    fn keys_show_what_they_are_where_they_are_left_out() {
+        let schema = r#"{"required": ["must"], "properties": {"must": {"type": "integer"}, "may": {"type": "boolean", "default": true}}}"#;
+        let shown = keys_listing(&ConfigSchema::read(schema).unwrap().keys());
+        let lines: Vec<Vec<&str>> = shown.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(lines[1], ["may", "true", "true", "or", "false"]);
+        assert_eq!(lines[2], ["must", "required", "an", "integer"]);
     }
 
     #[test]

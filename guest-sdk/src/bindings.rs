@@ -6,7 +6,7 @@
 pub mod types {
     wit_bindgen::generate!({
         inline: "package tidegate:guest; world types { import tidegate:policy/types@0.1.0; }",
-        path: "../wit",
+        path: "wit",
         generate_all,
         world: "tidegate:guest/types",
         generate_unused_types: true,
@@ -20,7 +20,7 @@ pub mod types {
 pub mod describe {
     wit_bindgen::generate!({
         inline: "package tidegate:guest; world describe { import tidegate:policy/log@0.1.0; export tidegate:policy/describe@0.1.0; }",
-        path: "../wit",
+        path: "wit",
         generate_all,
         world: "tidegate:guest/describe",
         runtime_path: "tidegate_guest::__wit_bindgen::rt",
@@ -33,7 +33,7 @@ pub mod describe {
 pub mod flush {
     wit_bindgen::generate!({
         inline: "package tidegate:guest; world flush { export tidegate:policy/flush@0.1.0; }",
-        path: "../wit",
+        path: "wit",
         generate_all,
         world: "tidegate:guest/flush",
         with: { "tidegate:policy/types@0.1.0": tidegate_guest::bindings::types::tidegate::policy::types },
@@ -47,7 +47,7 @@ pub mod flush {
 pub mod index {
     wit_bindgen::generate!({
         inline: "package tidegate:guest; world index { export tidegate:policy/index@0.1.0; }",
-        path: "../wit",
+        path: "wit",
         generate_all,
         world: "tidegate:guest/index",
         with: { "tidegate:policy/types@0.1.0": tidegate_guest::bindings::types::tidegate::policy::types },
@@ -61,7 +61,7 @@ pub mod index {
 pub mod read_ahead {
     wit_bindgen::generate!({
         inline: "package tidegate:guest; world read-ahead { export tidegate:policy/read-ahead@0.1.0; }",
-        path: "../wit",
+        path: "wit",
         generate_all,
         world: "tidegate:guest/read-ahead",
         with: { "tidegate:policy/types@0.1.0": tidegate_guest::bindings::types::tidegate::policy::types },

@@ -126,6 +126,10 @@
 extern crate alloc;
 extern crate self as tidegate_guest;
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod budget;
 mod config;
 pub mod logging;

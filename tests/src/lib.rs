@@ -1,5 +1,6 @@
 //! What the tests of the whole workspace share.
 
+pub mod author;
 pub mod broker;
 pub mod client;
 pub mod kcat;

@@ -7,7 +7,18 @@ pub fn fixed_index(spacing_bytes: u64) -> Vec<u8> {
 
 /// The same, but it traps on slices of more than `limit_bytes`.
 pub fn index_with_limit(spacing_bytes: u64, limit_bytes: u64) -> Vec<u8> {
+    index(spacing_bytes, limit_bytes, "{}")
+}
+
+/// An index policy that takes configs of this schema: at most 255 bytes without backslashes.
+pub fn index_with_schema(schema: &str) -> Vec<u8> {
+    index(8_192, u64::MAX, schema)
+}
+
+fn index(spacing_bytes: u64, limit_bytes: u64, schema: &str) -> Vec<u8> {
+    let length = u8::try_from(schema.len()).expect("a short schema");
     let text = COMPONENT.replace("SPACING", &escaped(spacing_bytes)).replace("LIMIT", &limit_bytes.to_string());
+    let text = text.replace("LENGTH", &format!("\\{length:02x}")).replace("SCHEMA", &schema.replace('"', "\\22"));
     wat::parse_str(text).expect("the component is well-formed")
 }
 
@@ -33,8 +44,9 @@ const COMPONENT: &str = r#"
       (i32.const 160))
     (data (i32.const 0) "fixed-index")
     (data (i32.const 16) "1.0.0")
+    (data (i32.const 256) "SCHEMA")
     ;; name, version, summary, schema: address and length
-    (data (i32.const 64) "\00\00\00\00\0b\00\00\00\10\00\00\00\05\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00\00")
+    (data (i32.const 64) "\00\00\00\00\0b\00\00\00\10\00\00\00\05\00\00\00\00\00\00\00\00\00\00\00\00\01\00\00LENGTH\00\00\00")
     ;; bytes; records and time left out
     (data (i32.const 160) "SPACING\ff\ff\ff\ff\ff\ff\ff\ff\ff\ff\ff\ff\ff\ff\ff\ff"))
   (core instance $core (instantiate $code))

@@ -58,7 +58,7 @@ fn an_unknown_key_of_a_config_reaches_whoever_binds() {
         let config = serde_json::json!({"max_age": 5});
         let binding = ActiveBinding { pattern: "*".into(), kind: Kind::Flush, plugin: Ok(plugin), config, source: "test".into() };
         let error = host.try_binding(&binding, &Context::default()).await.expect_err("there is no such key");
-        assert!(error.message().contains("`max_age`") && error.message().contains("flush-adaptive"), "{error}");
+        assert!(error.problem().contains("`max_age`") && error.problem().contains("flush-adaptive"), "{error}");
     });
 }
 

@@ -10,6 +10,8 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use wit_component::ComponentEncoder;
 
+use super::toolchain;
+
 /// What is compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
@@ -42,8 +44,16 @@ const PROFILE: [&str; 6] = [
 #[derive(Debug, Serialize)]
 pub(crate) struct Built {
     name: String,
-    path: PathBuf,
+    pub(super) path: PathBuf,
     bytes: usize,
+}
+
+impl Built {
+    /// A component in a file, of so many bytes.
+    pub(super) fn new(path: &Path, bytes: usize) -> Self {
+        let name = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().replace('_', "-"));
+        Self { name, path: path.to_owned(), bytes }
+    }
 }
 
 impl fmt::Display for Built {
@@ -66,7 +76,7 @@ pub(crate) fn build(crates: &[PathBuf], target: Target, out: Option<&Path>) -> R
     crates.iter().map(|directory| build_one(directory, target, out)).collect()
 }
 
-fn build_one(directory: &Path, target: Target, out: Option<&Path>) -> Result<Built> {
+pub(super) fn build_one(directory: &Path, target: Target, out: Option<&Path>) -> Result<Built> {
     let manifest = directory.join("Cargo.toml");
     let manifest = manifest.canonicalize().with_context(|| format!("{} is no crate: it has no Cargo.toml", directory.display()))?;
     let module = compile(&manifest, target)?;
@@ -88,19 +98,20 @@ fn build_one(directory: &Path, target: Target, out: Option<&Path>) -> Result<Bui
 }
 
 /// Wraps a core module that carries the contract's metadata, as the guest SDK's `export!` leaves it.
-fn encode(core: &[u8]) -> Result<Vec<u8>> {
+pub(super) fn encode(core: &[u8]) -> Result<Vec<u8>> {
     ComponentEncoder::default().validate(true).module(core)?.encode()
 }
 
 fn compile(manifest: &Path, target: Target) -> Result<PathBuf> {
     let triple = target.triple();
+    toolchain::require(triple, manifest.parent().unwrap_or(manifest))?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.args(["build", "--lib", "--profile", "plugin", "--target", triple, "--message-format", "json-render-diagnostics"]);
     command.args(PROFILE.iter().flat_map(|setting| ["--config", setting])).arg("--manifest-path").arg(manifest);
     let output = command.stderr(Stdio::inherit()).output().context("cannot run cargo; is it installed?")?;
     if !output.status.success() {
-        bail!("cargo could not build {}; if the target is missing: rustup target add {triple}", manifest.display());
+        bail!("cargo could not build {}; what it says above tells why", manifest.display());
     }
     let artifacts = output.stdout.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Artifact>(line).ok());
     let ours = |artifact: &Artifact| artifact.reason == "compiler-artifact" && artifact.manifest_path.as_deref() == Some(manifest);

@@ -1,17 +1,25 @@
-//! `tidegate plugin`: build, check and inspect policies without a broker.
+//! `tidegate plugin`: begin, build, check, inspect, test and measure policies without a broker.
 //!
 //! Each command writes one answer (text, or one line of JSON) to the writer it is given and fails with what to do about it.
 
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use tidegate::config::PolicySettings;
-use tidegate::policy::wasm::{Inspection, check};
 
+mod bench;
 mod build;
+mod check;
+pub(crate) mod component;
+mod inspect;
+mod new;
+mod play;
+mod scenario;
+mod test;
+mod toolchain;
+mod wrap;
 
 /// `tidegate plugin`.
 #[derive(Debug, Args)]
@@ -22,12 +30,20 @@ pub(crate) struct PluginArgs {
 
 #[derive(Debug, Subcommand)]
 enum PluginCommand {
+    /// Begin a policy: a project that builds and passes its tests at once
+    New(new::NewArgs),
     /// Build crates into components with `cargo`
     Build(BuildArgs),
-    /// Check a component as a host does before it binds it
-    Check(FileArgs),
+    /// Make a component of a core module: for compilers, as of C, that make none
+    Wrap(wrap::WrapArgs),
+    /// Check a component as a host does before it binds it, and try it out on everyday views
+    Check(check::CheckArgs),
     /// Show what a component says of itself and what was found in it
-    Inspect(FileArgs),
+    Inspect(component::ComponentArgs),
+    /// Run scenarios (views, and what is to be decided on them) in the engine of a broker
+    Test(test::TestArgs),
+    /// Measure a component beside the built-in policies
+    Bench(bench::BenchArgs),
 }
 
 #[derive(Debug, Args)]
@@ -43,44 +59,29 @@ struct BuildArgs {
     wasi: bool,
 }
 
-#[derive(Debug, Args)]
-struct FileArgs {
-    /// A component
-    file: PathBuf,
-    /// Largest component that is taken, in bytes
-    #[arg(long, default_value_t = PolicySettings::default().component_bytes)]
-    component_bytes: u64,
-    /// Linear memory of an instance at most, in bytes
-    #[arg(long, default_value_t = PolicySettings::default().memory_bytes)]
-    memory_bytes: u64,
-}
-
 /// Runs a command; `json` asks for one line of JSON.
 pub(crate) fn run(args: &PluginArgs, json: bool, out: &mut dyn Write) -> Result<()> {
     match &args.command {
+        PluginCommand::New(args) => answer(json, out, &new::run(args)?, |made| made.to_string()),
         PluginCommand::Build(args) => {
             let target = if args.wasi { build::Target::Wasi } else { build::Target::Plain };
             let built = build::build(&args.crates, target, args.out.as_deref())?;
             answer(json, out, &built, |built| built.iter().map(|one| format!("{one}\n")).collect())
         }
-        PluginCommand::Check(args) => answer(json, out, &args.check(&args.limits())?, |found| {
-            format!("ok: {} {} decides {}, contract {}\n", found.name, found.version, kinds(found), found.contract)
+        PluginCommand::Wrap(args) => answer(json, out, &wrap::run(args)?, |built| format!("{built}\n")),
+        PluginCommand::Check(args) => answer(json, out, &check::run(args)?, |found| {
+            format!("ok: {} {} decides {}, contract {}\n", found.name, found.version, inspect::kinds(found), found.contract)
         }),
-        PluginCommand::Inspect(args) => {
-            let limits = args.limits();
-            answer(json, out, &Inspected { found: args.check(&limits)?, limits }, Inspected::describe)
+        PluginCommand::Inspect(args) => answer(json, out, &inspect::run(args)?, inspect::Inspected::describe),
+        PluginCommand::Test(args) => {
+            let report = test::run(args)?;
+            answer(json, out, &report, test::Report::describe)?;
+            match report.failed {
+                0 => Ok(()),
+                failed => bail!("{failed} of {} scenarios failed", failed + report.passed),
+            }
         }
-    }
-}
-
-impl FileArgs {
-    fn limits(&self) -> PolicySettings {
-        PolicySettings { component_bytes: self.component_bytes, memory_bytes: self.memory_bytes, ..PolicySettings::default() }
-    }
-
-    fn check(&self, limits: &PolicySettings) -> Result<Inspection> {
-        let bytes = std::fs::read(&self.file).with_context(|| format!("cannot read {}", self.file.display()))?;
-        check(&bytes, limits).with_context(|| format!("{} is refused", self.file.display()))
+        PluginCommand::Bench(args) => answer(json, out, &bench::run(args)?, bench::Measured::describe),
     }
 }
 
@@ -88,64 +89,4 @@ fn answer<T: Serialize>(json: bool, out: &mut dyn Write, value: &T, text: impl F
     let shown = if json { serde_json::to_string(value)? + "\n" } else { text(value) };
     out.write_all(shown.as_bytes())?;
     Ok(out.flush()?)
-}
-
-fn kinds(found: &Inspection) -> String {
-    found.kinds.iter().map(|kind| kind.as_str()).collect::<Vec<_>>().join(", ")
-}
-
-/// A component, and the limits under which it was tried out.
-#[derive(Serialize)]
-struct Inspected {
-    #[serde(flatten)]
-    found: Inspection,
-    limits: PolicySettings,
-}
-
-impl Inspected {
-    fn describe(&self) -> String {
-        let found = &self.found;
-        let list = |items: &[String]| if items.is_empty() { "none".to_owned() } else { items.join(", ") };
-        let schema = if found.config_schema.is_empty() { "none" } else { found.config_schema.trim() };
-        let rows = [
-            ("name", found.name.clone()),
-            ("version", found.version.clone()),
-            ("summary", found.summary.clone()),
-            ("decides", kinds(found)),
-            ("contract", found.contract.clone()),
-            ("imports", list(&found.imports)),
-            ("size", format!("{} bytes", found.size)),
-            ("digest", found.digest.clone()),
-            ("config schema", schema.to_owned()),
-            ("limits", limits(&self.limits)),
-        ];
-        rows.iter().map(|(key, value)| format!("{key:14} {value}\n")).collect()
-    }
-}
-
-fn limits(limits: &PolicySettings) -> String {
-    let (breaker, log) = (&limits.breaker, &limits.log);
-    format!(
-        "a decision {} ms, init {} ms, in ticks of {} ms; memory {} bytes, stack {} bytes, tables {} elements, {} bytes handed over in a call; \
-         component {} bytes, {} of them custom, compiled within {} ms; log {} lines/s (burst {}) of {} bytes; \
-         left alone after {} faults ({} with missed deadlines) in {} ms, for {} to {} ms",
-        limits.decision_deadline_ms,
-        limits.init_deadline_ms,
-        limits.tick_ms,
-        limits.memory_bytes,
-        limits.stack_bytes,
-        limits.table_elements,
-        limits.handover_bytes,
-        limits.component_bytes,
-        limits.custom_bytes,
-        limits.compile_timeout_ms,
-        log.lines_per_s,
-        log.burst,
-        log.line_bytes,
-        breaker.faults,
-        breaker.deadline_faults,
-        breaker.window_ms,
-        breaker.pause_ms,
-        breaker.longest_pause_ms,
-    )
 }

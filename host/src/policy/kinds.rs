@@ -5,7 +5,7 @@
 
 use super::guard::{Fault, FaultClass, Sample, clamp};
 use super::types::{Context, FlushDecision, FlushView, IndexSpacing, IndexView, ReadAheadDecision, ReadAheadView};
-use super::{FlushPolicy, IndexPolicy, Kind, ReadAheadPolicy, builtin};
+use super::{FlushPolicy, IndexPolicy, Kind, ReadAheadPolicy, builtin, samples};
 
 /// One instance of a policy. After an error it is thrown away.
 pub trait Policy<K: PolicyKind>: Send {
@@ -19,6 +19,20 @@ pub trait Policy<K: PolicyKind>: Send {
     fn is_spent(&self) -> bool {
         false
     }
+
+    /// What the instance has taken, where that is known.
+    fn cost(&self) -> Cost {
+        Cost::default()
+    }
+}
+
+/// What an instance has taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Linear memory that it has by now, in bytes.
+    pub memory_bytes: u64,
+    /// Units of work of the last call, about one for each instruction; counted by a metered plugin only.
+    pub fuel: Option<u64>,
 }
 
 /// What an instance is made for.
@@ -42,6 +56,11 @@ pub trait PolicySource: Send + Sync + 'static {
     fn digest(&self) -> &str;
     /// The kinds that it decides.
     fn kinds(&self) -> Vec<Kind>;
+
+    /// Checks a config before anything is made with it. The error names each key that is wrong; it is the same wherever a config comes from.
+    fn check_config(&self, _: &serde_json::Value) -> Result<(), String> {
+        Ok(())
+    }
 
     /// A flush policy.
     fn flush(&self, _: &InitRequest<'_>) -> Result<Box<dyn Policy<Flush>>, Fault> {
@@ -76,6 +95,9 @@ pub trait PolicyKind: Sized + Send + 'static {
     /// The answer within the host's limits; differs from the argument only where that asked for something out of bounds.
     fn clamp(context: &Context, view: &Self::View, answer: Self::Answer) -> clamp::Clamped<Self::Answer>;
 
+    /// Views as they are met every day, in the order in which an owner would show them: for trying a policy out where none were seen.
+    fn everyday() -> Vec<Self::View>;
+
     /// A new instance.
     fn build(source: &dyn PolicySource, request: &InitRequest<'_>) -> Result<Box<dyn Policy<Self>>, Fault>;
 }
@@ -101,6 +123,9 @@ impl PolicyKind for Flush {
     fn clamp(context: &Context, view: &FlushView, answer: FlushDecision) -> clamp::Clamped<FlushDecision> {
         clamp::flush(context, view, answer)
     }
+    fn everyday() -> Vec<FlushView> {
+        samples::flush().into()
+    }
     fn build(source: &dyn PolicySource, request: &InitRequest<'_>) -> Result<Box<dyn Policy<Self>>, Fault> {
         source.flush(request)
     }
@@ -117,6 +142,9 @@ impl PolicyKind for Index {
     fn clamp(_: &Context, view: &IndexView, answer: IndexSpacing) -> clamp::Clamped<IndexSpacing> {
         clamp::index(view, answer)
     }
+    fn everyday() -> Vec<IndexView> {
+        samples::index().into()
+    }
     fn build(source: &dyn PolicySource, request: &InitRequest<'_>) -> Result<Box<dyn Policy<Self>>, Fault> {
         source.index(request)
     }
@@ -132,6 +160,9 @@ impl PolicyKind for ReadAhead {
     }
     fn clamp(_: &Context, view: &ReadAheadView, answer: ReadAheadDecision) -> clamp::Clamped<ReadAheadDecision> {
         clamp::read_ahead(view, answer)
+    }
+    fn everyday() -> Vec<ReadAheadView> {
+        samples::read_ahead().into()
     }
     fn build(source: &dyn PolicySource, request: &InitRequest<'_>) -> Result<Box<dyn Policy<Self>>, Fault> {
         source.read_ahead(request)

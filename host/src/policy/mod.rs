@@ -10,16 +10,19 @@
 pub use crate::types::Kind;
 
 pub mod builtin;
+pub mod config_schema;
 pub mod guard;
 mod host;
 mod kinds;
+mod samples;
 mod types;
 pub mod wasm;
 mod worker;
 
+pub use config_schema::{ConfigKey, ConfigSchema};
 pub use guard::{BreakerState, Fault, FaultClass, FaultSink, PolicyFault};
 pub use host::{ActiveBinding, BindingStatus, PolicyHost, TopicStatus};
-pub use kinds::{Flush, Index, Infallible, InitRequest, Policy, PolicyKind, PolicySource, ReadAhead};
+pub use kinds::{Cost, Flush, Index, Infallible, InitRequest, Policy, PolicyKind, PolicySource, ReadAhead};
 pub use types::{
     ANY_UPLOADS, Context, FlushBounds, FlushDecision, FlushReason, FlushView, IndexSpacing, IndexView, ReadAheadDecision, ReadAheadView,
     UNBOUNDED,

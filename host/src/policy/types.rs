@@ -2,6 +2,8 @@
 //!
 //! Pure data. Every view is flat and has at most 16 scalars; units are in the names.
 
+use serde::{Deserialize, Serialize};
+
 use crate::cost::Prices;
 
 /// Leaves a bound out of an answer.
@@ -10,7 +12,8 @@ pub const UNBOUNDED: u64 = u64::MAX;
 pub const ANY_UPLOADS: u32 = u32::MAX;
 
 /// What does not change while a policy instance lives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Context {
     /// Partitions of the topic.
     pub topic_partitions: u32,
@@ -56,7 +59,8 @@ impl Default for Context {
 }
 
 /// Why a flush policy is asked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum FlushReason {
     /// The first append into an empty buffer.
     #[default]
@@ -70,7 +74,8 @@ pub enum FlushReason {
 }
 
 /// The write buffer of one lane at the moment of asking. Units are in the names; "recent" is the last 128 samples.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 #[allow(missing_docs, reason = "each field is documented in wit/, of which this is the mirror")]
 pub struct FlushView {
     pub reason: FlushReason,
@@ -95,7 +100,7 @@ pub struct FlushView {
 ///
 /// A lane asks again (with [`FlushReason::Bound`]) when a bound is crossed. An answer of which a bound is crossed already
 /// means [`FlushDecision::Now`]: that is how a policy of plain thresholds works.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlushBounds {
     /// Buffered bytes.
     pub bytes: u64,
@@ -128,7 +133,8 @@ impl FlushBounds {
 }
 
 /// What to do with a lane's write buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum FlushDecision {
     /// Seal it now.
     Now,
@@ -137,7 +143,8 @@ pub enum FlushDecision {
 }
 
 /// One partition's slice of a segment about to be sealed, and how that partition has been read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 #[allow(missing_docs, reason = "each field is documented in wit/, of which this is the mirror")]
 pub struct IndexView {
     pub slice_bytes: u64,
@@ -150,7 +157,7 @@ pub struct IndexView {
 }
 
 /// An index entry at least every so many bytes, records or milliseconds; [`UNBOUNDED`] leaves one out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the units are in the names")]
 pub struct IndexSpacing {
     pub bytes: u64,
@@ -159,7 +166,8 @@ pub struct IndexSpacing {
 }
 
 /// One sequential reader of one partition, at a fetch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 #[allow(missing_docs, reason = "each field is documented in wit/, of which this is the mirror")]
 pub struct ReadAheadView {
     pub run_fetches: u32,
@@ -181,7 +189,7 @@ pub struct ReadAheadView {
 }
 
 /// Stay so far ahead: the larger of the two, within the host's budget.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadAheadDecision {
     /// Bytes ahead of the reader.
     pub bytes: u64,

@@ -8,7 +8,7 @@ use tidegate::policy::{BreakerState, FaultClass, Kind};
 use crate::kit::{Bench, built_in, empty, evil, good, is_safe, mode, settings, trigger};
 
 /// How the guest fails, and as what that counts.
-const FAILURES: [(&str, FaultClass); 9] = [
+pub(super) const FAILURES: [(&str, FaultClass); 9] = [
     ("loop", FaultClass::Timeout),
     ("chatter", FaultClass::Timeout),
     ("drop", FaultClass::Timeout),

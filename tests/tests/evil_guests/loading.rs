@@ -115,10 +115,23 @@ async fn a_component_that_asks_for_a_disabled_feature_is_told_which() {
 }
 
 #[tokio::test]
+async fn a_schema_that_promises_what_nobody_checks_is_refused() {
+    let bench = Bench::new(settings());
+    for (schema, told) in
+        [("{\"properties\":{\"a\":{\"pattern\":\"^x\"}}}", "`pattern`"), ("{", "no JSON"), ("{\"type\":\"int\"}", "`type`")]
+    {
+        let component = tidegate_tests::plugins::index_with_schema(schema).into();
+        let error = bench.load(component).await.expect_err(schema);
+        assert_eq!(error.class(), FaultClass::BadSchema, "{schema}: {error}");
+        assert!(error.problem().contains(told) && is_safe(&error.to_string()), "{error}");
+    }
+}
+
+#[tokio::test]
 async fn a_config_is_tried_on_the_binding_that_brings_it() {
     let bench = Bench::new(settings());
     let plugin = bench.load(evil()).await.expect("it takes any config while it is loaded");
     let trial = crate::kit::binding(Kind::Flush, plugin, mode("mumble"));
     let error = bench.host.try_binding(&trial, &tidegate::policy::Context::default()).await.expect_err("there is no such mode");
-    assert!(error.message().contains("mumble") && error.message().contains("evil-guest"), "{error}");
+    assert!(error.problem().contains("mumble") && error.problem().contains("evil-guest"), "{error}");
 }

@@ -27,10 +27,12 @@
 //! | P19 10,000 cycles | [`cycles`] |
 //! | forged values | `policy::wasm::tests::every_way_to_fail_in_a_call_has_its_class` |
 //! | idle owners | [`idle`] |
+//! | what their authors are told | [`authors`] |
 
 #![allow(clippy::unwrap_used, reason = "the steps of a scenario are functions, not only those marked as tests")]
 
 mod answers;
+mod authors;
 mod calls;
 mod chatter;
 mod compiling;

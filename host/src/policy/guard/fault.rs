@@ -60,6 +60,8 @@ fault_classes! {
         MissingExport = "missing_export",
         /// An import or export has other types than the contract.
         TypeMismatch = "type_mismatch",
+        /// Its config schema cannot be read, or uses what is not served.
+        BadSchema = "bad_schema",
     }
     "init" {
         /// A trap before the first decision.

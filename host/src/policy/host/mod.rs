@@ -12,7 +12,6 @@ use bytes::Bytes;
 use tokio::sync::oneshot;
 
 mod binding;
-mod samples;
 mod status;
 #[cfg(test)]
 mod tests;

@@ -140,8 +140,8 @@ async fn a_refused_config_reaches_whoever_binds() {
     let (host, _) = host();
     let refusing = bind("t", Scripted { refusing: true, ..Scripted::new(1) });
     let error = host.try_binding(&refusing, &Context::default()).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InvalidInput);
-    assert!(error.message().contains("no such key"), "{error}");
+    assert_eq!(error.class(), FaultClass::ConfigRejected);
+    assert!(error.problem().contains("no such key"), "{error}");
     host.try_binding(&bind("t", Scripted::new(1)), &Context::default()).await.unwrap();
 }
 

@@ -9,9 +9,7 @@ use tokio::sync::oneshot;
 
 use super::PolicyHost;
 use super::binding::{ActiveBinding, Entry};
-use super::samples;
 use crate::config::Pattern;
-use crate::error::Result;
 use crate::policy::Kind;
 use crate::policy::guard::{Bound, Fault, FaultClass, RECENT_VIEWS, Sample};
 use crate::policy::kinds::{Flush, Index, InitRequest, PolicyKind, ReadAhead};
@@ -30,9 +28,9 @@ type Seen = (Option<Arc<str>>, Sample);
 
 impl PolicyHost {
     /// Makes an instance of a binding with its real config, asks it for decisions on recent views, and drops it: what refuses its config or
-    /// fails is found before it is bound. [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) carries the plugin's message.
-    pub async fn try_binding(&self, binding: &ActiveBinding, context: &Context) -> Result<()> {
-        Ok(self.trial(binding, context).await?)
+    /// fails is found before it is bound. The error has its class, and the plugin's message.
+    pub async fn try_binding(&self, binding: &ActiveBinding, context: &Context) -> Result<(), LoadError> {
+        self.trial(binding, context).await
     }
 
     /// The same, with the class of what is wrong.
@@ -40,6 +38,7 @@ impl PolicyHost {
         let wrong = |problem: String| LoadError::new(FaultClass::MissingExport, problem, "bind another component, or another kind");
         let entry = Entry::new(binding.clone(), 0).map_err(|error| wrong(error.message().to_owned()))?;
         let bound = entry.bound().map_err(wrong)?;
+        bound.source.check_config(&binding.config).map_err(|problem| refused_config(bound.source.name(), &problem))?;
         let seen = self.recently_seen(entry.pattern(), bound.kind);
         let (done, tried) = oneshot::channel();
         let context = *context;
@@ -61,9 +60,17 @@ impl PolicyHost {
         let nth = |n: usize| views.iter().filter_map(move |(topic, views)| Some((Some(topic.clone()), *views.get(n)?)));
         let mut seen: Vec<Seen> = (0..RECENT_VIEWS).flat_map(nth).take(VIEWS).collect();
         if seen.is_empty() {
-            seen.extend(samples::of(kind).into_iter().map(|sample| (None, sample)));
+            seen.extend(everyday(kind).into_iter().map(|sample| (None, sample)));
         }
         seen
+    }
+}
+
+fn everyday(kind: Kind) -> Vec<Sample> {
+    match kind {
+        Kind::Flush => Flush::everyday().into_iter().map(Sample::from).collect(),
+        Kind::Index => Index::everyday().into_iter().map(Sample::from).collect(),
+        Kind::ReadAhead => ReadAhead::everyday().into_iter().map(Sample::from).collect(),
     }
 }
 
@@ -94,6 +101,11 @@ where
         }
     }
     Ok(())
+}
+
+fn refused_config(name: &str, problem: &str) -> LoadError {
+    let problem = format!("policy {name} cannot be bound: {problem}");
+    LoadError::new(FaultClass::ConfigRejected, problem, "mend its config; `tidegate policy config` lists what it takes")
 }
 
 fn cannot_be_bound(name: &str, fault: &Fault) -> LoadError {

@@ -48,7 +48,7 @@ pub(super) fn require_component(bytes: &[u8], limit: u64) -> Result<(), LoadErro
         Some(rest) if rest.starts_with(CORE) => refuse(
             FaultClass::CoreModule,
             "this is a core WebAssembly module, expected a component".into(),
-            "wrap it with `tidegate plugin build`",
+            "build it with `tidegate plugin build`, or make a component of it with `tidegate plugin wrap`",
         ),
         Some(rest) if rest.len() < 4 => {
             refuse(FaultClass::Truncated, format!("the file ends after {} bytes", bytes.len()), "copy it again")

@@ -30,6 +30,8 @@ pub(super) struct Machine {
     pub(super) settings: PolicySettings,
     pub(super) clock: Arc<Clock>,
     pub(super) compiler: Compiler,
+    /// Work is counted: slower, and for authors only.
+    pub(super) metered: bool,
 }
 
 impl std::fmt::Debug for Machine {
@@ -40,6 +42,15 @@ impl std::fmt::Debug for Machine {
 
 impl Machine {
     pub(super) fn start(settings: &PolicySettings) -> Result<Arc<Self>, LoadError> {
+        Self::assemble(settings, false)
+    }
+
+    /// One that counts the work of each call.
+    pub(super) fn metered(settings: &PolicySettings) -> Result<Arc<Self>, LoadError> {
+        Self::assemble(settings, true)
+    }
+
+    fn assemble(settings: &PolicySettings, metered: bool) -> Result<Arc<Self>, LoadError> {
         let broken = |error: &dyn std::fmt::Display| {
             LoadError::new(
                 FaultClass::CompileFailed,
@@ -47,10 +58,10 @@ impl Machine {
                 "check the settings under policy",
             )
         };
-        let engine = Engine::new(&config(settings)).map_err(|error| broken(&error))?;
+        let engine = Engine::new(config(settings).consume_fuel(metered)).map_err(|error| broken(&error))?;
         let clock = Clock::start(engine.clone(), Duration::from_millis(settings.tick_ms.max(1))).map_err(|error| broken(&error))?;
         let compiler = Compiler::new(&engine, settings);
-        Ok(Arc::new(Self { engine, settings: settings.clone(), clock, compiler }))
+        Ok(Arc::new(Self { engine, settings: settings.clone(), clock, compiler, metered }))
     }
 
     /// Ticks of the longest decision.

@@ -1,5 +1,7 @@
 //! What a component is, for people and tools.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use super::engine::Machine;
@@ -28,10 +30,23 @@ pub struct Inspection {
     pub size: u64,
     /// `sha256:` and 64 hex digits.
     pub digest: String,
+    /// Linear memory of an instance before it is initialised, in bytes.
+    pub memory_bytes: u64,
+    /// What compiling it took, in microseconds; little where the compiled code was kept.
+    pub compile_us: u64,
+}
+
+/// Loads a component outside of any host, with all checks that it passes before it is bound: for authors. Blocks while it compiles.
+pub fn load(bytes: &[u8], settings: &PolicySettings) -> Result<Arc<LoadedPlugin>, LoadError> {
+    Ok(Arc::new(LoadedPlugin::load(Machine::start(settings)?, bytes, None)?))
+}
+
+/// The same, and its instances count the work of each call: see [`Cost::fuel`](crate::policy::Cost).
+pub fn load_metered(bytes: &[u8], settings: &PolicySettings) -> Result<Arc<LoadedPlugin>, LoadError> {
+    Ok(Arc::new(LoadedPlugin::load(Machine::metered(settings)?, bytes, None)?))
 }
 
 /// Checks a component as a host would before it binds it: everything but `init` with a real config. Blocks while it compiles.
 pub fn check(bytes: &[u8], settings: &PolicySettings) -> Result<Inspection, LoadError> {
-    let plugin = LoadedPlugin::load(Machine::start(settings)?, bytes, None)?;
-    Ok(plugin.inspection().clone())
+    Ok(load(bytes, settings)?.inspection().clone())
 }

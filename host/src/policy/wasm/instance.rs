@@ -10,7 +10,7 @@ use super::engine::Machine;
 use super::fault::classify;
 use super::limits::State;
 use crate::policy::guard::{Fault, FaultClass};
-use crate::policy::kinds::{Flush, Index, InitRequest, Policy, PolicyKind, ReadAhead};
+use crate::policy::kinds::{Cost, Flush, Index, InitRequest, Policy, PolicyKind, ReadAhead};
 use crate::policy::types::{
     Context, FlushBounds, FlushDecision, FlushReason, FlushView, IndexSpacing, IndexView, ReadAheadDecision, ReadAheadView,
 };
@@ -82,6 +82,7 @@ impl<K: GuestKind> Policy<K> for Instance<K> {
         let _running = self.machine.clock.run();
         self.store.data_mut().begin_call();
         arm(&mut self.store, budget);
+        refuel(&self.machine, &mut self.store);
         K::call(&self.exports, &mut self.store, view).map_err(|error| {
             let mut fault = classify(&error, self.store.data(), "decide");
             if fault.class == FaultClass::Timeout && budget < self.deadline {
@@ -98,6 +99,11 @@ impl<K: GuestKind> Policy<K> for Instance<K> {
     fn is_spent(&self) -> bool {
         self.budget() == 0
     }
+
+    fn cost(&self) -> Cost {
+        let fuel = self.machine.metered.then(|| self.store.get_fuel().ok()).flatten().map(|left| FUEL - left);
+        Cost { memory_bytes: self.store.data().limits.used_bytes(), fuel }
+    }
 }
 
 /// A store with its limits, armed for an init.
@@ -106,7 +112,17 @@ pub(super) fn new_store(machine: &Machine, topic: &str, plugin: Arc<str>) -> Sto
     store.limiter(|state| &mut state.limits);
     store.set_hostcall_fuel(usize::try_from(machine.settings.handover_bytes).unwrap_or(usize::MAX));
     arm(&mut store, machine.init_ticks());
+    refuel(machine, &mut store);
     store
+}
+
+/// More than any call can burn within its deadline: work is counted, never limited.
+const FUEL: u64 = u64::MAX;
+
+fn refuel(machine: &Machine, store: &mut Store<State>) {
+    if machine.metered {
+        store.set_fuel(FUEL).expect("a metered engine counts fuel");
+    }
 }
 
 /// The tick that is under way counts for nothing.

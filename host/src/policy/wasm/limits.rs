@@ -41,6 +41,13 @@ impl State {
     }
 }
 
+impl Limits {
+    /// Linear memory in use, in bytes.
+    pub(super) fn used_bytes(&self) -> u64 {
+        self.used as u64
+    }
+}
+
 impl ResourceLimiter for Limits {
     fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
         let wanted = self.used.saturating_add(desired.saturating_sub(current));

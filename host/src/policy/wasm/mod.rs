@@ -35,7 +35,7 @@ mod wasi;
 
 pub use bytes_kind::{digest, verify_digest};
 pub use error::LoadError;
-pub use inspect::{Inspection, check};
+pub use inspect::{Inspection, check, load, load_metered};
 pub use plugin::LoadedPlugin;
 
 use crate::config::PolicySettings;

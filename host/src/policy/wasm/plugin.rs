@@ -13,7 +13,9 @@ use super::inspect::Inspection;
 use super::instance::{Description, GuestKind, Instance, arm, at_init, new_store};
 use super::limits::State;
 use super::wasi;
+use crate::env::now;
 use crate::policy::Kind;
+use crate::policy::config_schema::ConfigSchema;
 use crate::policy::guard::{Fault, FaultClass};
 use crate::policy::kinds::{Flush, Index, InitRequest, Policy, PolicySource, ReadAhead};
 use crate::policy::types::Context;
@@ -22,6 +24,7 @@ use crate::policy::types::Context;
 const MAX_TEXT: usize = 4 << 10;
 const INSTANTIATE: &str = "its start section and data must fit its memory, and return";
 const DESCRIBE: &str = "`describe` needs no config: return constants";
+const SCHEMA: &str = "describe the config with the keywords that docs/plugin-guide.md lists";
 const MAX_NAME: usize = 64;
 const MAX_SCHEMA: usize = 16 << 10;
 
@@ -30,6 +33,7 @@ pub struct LoadedPlugin {
     machine: Arc<Machine>,
     inspection: Inspection,
     name: Arc<str>,
+    schema: ConfigSchema,
     flush: Option<<Flush as GuestKind>::Pre>,
     index: Option<<Index as GuestKind>::Pre>,
     read_ahead: Option<<ReadAhead as GuestKind>::Pre>,
@@ -45,13 +49,22 @@ impl LoadedPlugin {
     /// All checks in their order, each with its own class and remedy.
     pub(super) fn load(machine: Arc<Machine>, bytes: &[u8], pinned: Option<&str>) -> Result<Self, LoadError> {
         let Checked { outline, contract, digest } = Checked::read(bytes, pinned, &machine.settings)?;
+        let began = now();
         let component = machine.compiler.compile(bytes, &digest)?;
+        let compile_us = u64::try_from(now().duration_since(began).as_micros()).unwrap_or(u64::MAX);
         require_resources(&machine.settings, &component)?;
         let linker = link(&machine, &component)?;
         let mut plugin = prepare(machine, &linker, &component, &contract)?;
         let (size, version) = (bytes.len() as u64, contract.version);
-        plugin.inspection =
-            Inspection { size, digest, contract: version, imports: outline.imports, kinds: contract.kinds, ..plugin.inspection };
+        plugin.inspection = Inspection {
+            size,
+            digest,
+            contract: version,
+            imports: outline.imports,
+            kinds: contract.kinds,
+            compile_us,
+            ..plugin.inspection
+        };
         plugin.describe()?;
         plugin.rehearse()?;
         Ok(plugin)
@@ -62,8 +75,13 @@ impl LoadedPlugin {
         &self.inspection
     }
 
+    /// What its config may be.
+    pub fn config_schema(&self) -> &ConfigSchema {
+        &self.schema
+    }
+
     fn describe(&mut self) -> Result<(), LoadError> {
-        let described = match (&self.flush, &self.index, &self.read_ahead) {
+        let (described, memory_bytes) = match (&self.flush, &self.index, &self.read_ahead) {
             (Some(pre), _, _) => self.describe_kind::<Flush>(pre)?,
             (_, Some(pre), _) => self.describe_kind::<Index>(pre)?,
             (_, _, Some(pre)) => self.describe_kind::<ReadAhead>(pre)?,
@@ -74,19 +92,23 @@ impl LoadedPlugin {
         }
         let it = &mut self.inspection;
         (it.name, it.version) = (escape(&described.name, MAX_NAME), escape(&described.version, MAX_NAME));
-        (it.summary, it.config_schema) = (escape(&described.summary, MAX_TEXT), cut(described.config_schema, MAX_SCHEMA));
+        (it.summary, it.memory_bytes) = (escape(&described.summary, MAX_TEXT), memory_bytes);
         self.name = it.name.as_str().into();
+        self.schema = read_schema(&described.config_schema)?;
+        self.inspection.config_schema = described.config_schema;
         Ok(())
     }
 
-    fn describe_kind<K: GuestKind>(&self, pre: &K::Pre) -> Result<Description, LoadError> {
+    /// What it says, and the memory that an instance has by then, in bytes.
+    fn describe_kind<K: GuestKind>(&self, pre: &K::Pre) -> Result<(Description, u64), LoadError> {
         let mut store = new_store(&self.machine, "(load)", self.name.clone());
         let _running = self.machine.clock.run();
         let exports = K::instantiate(pre, &mut store);
         let exports = exports.map_err(|error| LoadError::from_fault(at_init(&error, &store, "instantiating it"), INSTANTIATE))?;
         arm(&mut store, self.machine.init_ticks());
         let described = K::describe(&exports, &mut store);
-        described.map_err(|error| LoadError::from_fault(at_init(&error, &store, "describe"), DESCRIBE))
+        let described = described.map_err(|error| LoadError::from_fault(at_init(&error, &store, "describe"), DESCRIBE))?;
+        Ok((described, store.data().limits.used_bytes()))
     }
 
     /// One instance and one decision of each kind, without a config. A plugin may insist on a config: that is for the binding to give.
@@ -134,6 +156,9 @@ impl PolicySource for LoadedPlugin {
     fn kinds(&self) -> Vec<Kind> {
         self.inspection.kinds.clone()
     }
+    fn check_config(&self, config: &serde_json::Value) -> Result<(), String> {
+        self.schema.check(config)
+    }
     fn flush(&self, request: &InitRequest<'_>) -> Result<Box<dyn Policy<Flush>>, Fault> {
         self.instance::<Flush>(&self.flush, request)
     }
@@ -162,6 +187,7 @@ fn prepare(machine: Arc<Machine>, linker: &Linker<State>, component: &Component,
         machine,
         inspection: Inspection::default(),
         name: "(unnamed)".into(),
+        schema: ConfigSchema::default(),
         flush: flush.map_err(|error| mismatch(&error))?,
         index: index.map_err(|error| mismatch(&error))?,
         read_ahead: read_ahead.map_err(|error| mismatch(&error))?,
@@ -173,8 +199,10 @@ fn mismatch(error: &wasmtime::Error) -> LoadError {
     LoadError::new(FaultClass::TypeMismatch, problem, "generate its bindings from the wit/ of this host's version, unchanged")
 }
 
-fn cut(mut text: String, limit: usize) -> String {
-    let end = (0..=limit.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    text.truncate(end);
-    text
+fn read_schema(text: &str) -> Result<ConfigSchema, LoadError> {
+    let refuse = |problem: String| LoadError::new(FaultClass::BadSchema, problem, SCHEMA);
+    if text.len() > MAX_SCHEMA {
+        return Err(refuse(format!("its config schema has {} bytes, at most {MAX_SCHEMA} are allowed", text.len())));
+    }
+    ConfigSchema::read(text).map_err(|problem| refuse(escape(&problem, MAX_TEXT)))
 }

@@ -128,6 +128,7 @@ impl ReadAhead for Evil {
 
 tidegate_guest::export! {
     summary: "Misbehaves as its config says",
+    config_schema: include_str!("../config.schema.json"),
     flush: Evil,
     index: Evil,
     read_ahead: Evil,

@@ -46,6 +46,6 @@ impl Flush for Loops {
 
 tidegate_guest::export! {
     summary: "Loops for ever",
-    config_schema: "",
+    config_schema: r#"{"type":"object","additionalProperties":false,"properties":{"decision":{"type":"integer","minimum":0}}}"#,
     flush: Loops,
 }

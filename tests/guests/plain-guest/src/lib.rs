@@ -44,5 +44,6 @@ impl Flush for Plain {
 
 tidegate_guest::export! {
     summary: "Flushes at a size",
+    config_schema: r#"{"type":"object","additionalProperties":false,"properties":{"bytes":{"type":"integer","minimum":0}}}"#,
     flush: Plain,
 }

@@ -1,22 +1,11 @@
 //! Views for trying out a policy where none were seen lately: a lane, a slice and a reader as they are met every day.
 
-use crate::policy::Kind;
-use crate::policy::guard::Sample;
-use crate::policy::types::{FlushReason, FlushView, IndexView, ReadAheadView};
+use super::types::{FlushReason, FlushView, IndexView, ReadAheadView};
 
 const MIB: u64 = 1 << 20;
 
-/// In the order in which an owner would show them.
-pub(super) fn of(kind: Kind) -> Vec<Sample> {
-    match kind {
-        Kind::Flush => flush().map(Sample::from).into(),
-        Kind::Index => index().map(Sample::from).into(),
-        Kind::ReadAhead => read_ahead().map(Sample::from).into(),
-    }
-}
-
 /// A first small batch, a pause with its producer waiting, a busy lane with uploads, one whose upload ended, a full host.
-fn flush() -> [FlushView; 5] {
+pub(super) fn flush() -> [FlushView; 5] {
     let first = FlushView { buffered_bytes: 1_000, buffered_records: 10, buffered_partitions: 1, waiting_acks: 1, ..FlushView::default() };
     let paused = FlushView { reason: FlushReason::Bound, now_ms: 5, oldest_age_us: 5_000, quiet_us: 5_000, ..first };
     let busy = FlushView {
@@ -43,14 +32,14 @@ fn flush() -> [FlushView; 5] {
 }
 
 /// A lone batch, a large slice, one of a partition that is searched.
-fn index() -> [IndexView; 3] {
+pub(super) fn index() -> [IndexView; 3] {
     let lone = IndexView { slice_bytes: 1_000, slice_records: 10, slice_batches: 1, ..IndexView::default() };
     let large = IndexView { slice_bytes: 8 * MIB, slice_records: 80_000, slice_batches: 600, time_span_ms: 60_000, ..lone };
     [lone, large, IndexView { seeks_per_min: 120, time_lookups_per_min: 30, fetch_p50_bytes: 64 << 10, ..large }]
 }
 
 /// A reader that begins, one that waits for the store, one far ahead of itself, one at the end.
-fn read_ahead() -> [ReadAheadView; 4] {
+pub(super) fn read_ahead() -> [ReadAheadView; 4] {
     let begins = ReadAheadView {
         run_fetches: 2,
         run_bytes: 2 * MIB,

@@ -1,0 +1,56 @@
+//! A policy's config as it is given on a command line: JSON, a file of it, or `KEY=VALUE`, typed as the policy's schema says.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde_json::{Map, Value};
+use tidegate::policy::ConfigSchema;
+
+use crate::failure::Usage;
+
+/// JSON itself, or `@` and the file that holds it.
+pub(crate) fn parse(text: &str) -> Result<Map<String, Value>> {
+    let text = match text.strip_prefix('@') {
+        Some(file) => std::fs::read_to_string(Path::new(file)).with_context(|| format!("config {file} cannot be read"))?,
+        None => text.to_owned(),
+    };
+    match serde_json::from_str(&text) {
+        Ok(Value::Object(config)) => Ok(config),
+        Ok(_) => Err(Usage("--config: expected a JSON object".to_owned()).into()),
+        Err(e) => Err(Usage(format!("--config: expected a JSON object: {e}")).into()),
+    }
+}
+
+/// The keys in `assignments` over those of `config`. Whether they are right is for the one check of configs to say.
+pub(crate) fn assign(config: &mut Map<String, Value>, assignments: &[String], schema: &ConfigSchema) -> Result<()> {
+    for assignment in assignments {
+        let wrong = || Usage(format!("{assignment:?} is no setting of the policy, expected KEY=VALUE"));
+        let (key, text) = assignment.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or_else(wrong)?;
+        config.insert(key.to_owned(), schema.value_of(key, text));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn config_is_a_json_object() {
+        assert_eq!(Value::Object(parse(r#"{"a": 1}"#).unwrap()), serde_json::json!({ "a": 1 }));
+        for wrong in ["", "1", "[]", "{"] {
+            assert!(parse(wrong).unwrap_err().is::<Usage>(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn assignments_win_and_have_the_types_of_the_schema() {
+        let schema = ConfigSchema::read(r#"{"properties": {"n": {"type": "integer"}, "name": {"type": "string"}}}"#).unwrap();
+        let mut config = parse(r#"{"n": 1, "kept": true}"#).unwrap();
+        assign(&mut config, &["n=2".into(), "name=2".into(), "empty=".into()], &schema).unwrap();
+        assert_eq!(Value::Object(config), serde_json::json!({"n": 2, "kept": true, "name": "2", "empty": ""}));
+        for wrong in ["n", "=1"] {
+            assert!(assign(&mut Map::new(), &[wrong.to_owned()], &schema).unwrap_err().is::<Usage>(), "{wrong}");
+        }
+    }
+}
