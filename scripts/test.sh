@@ -9,6 +9,12 @@ scripts/plugins.sh plugins/*/ tests/guests/*/
 # One guest as its own linker makes it, with all that a standard library imports.
 scripts/plugins.sh --wasi tests/guests/evil-guest/
 
+say "policies in other languages"
+scripts/examples.sh c
+if command -v npm >/dev/null; then
+    scripts/examples.sh js
+fi
+
 # Where the tests find the real parts.
 export TIDEGATE_WEED=${TIDEGATE_WEED:-$cache/seaweedfs-$SEAWEEDFS_VERSION/bin/weed}
 export TIDEGATE_PLUGINS=$target/plugins

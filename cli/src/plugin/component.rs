@@ -32,6 +32,9 @@ pub(crate) struct LimitArgs {
     /// Longest instantiation, `describe` or `init`, in milliseconds
     #[arg(long, default_value_t = PolicySettings::default().init_deadline_ms)]
     init_deadline_ms: u64,
+    /// Longest compilation, in milliseconds
+    #[arg(long, default_value_t = PolicySettings::default().compile_timeout_ms)]
+    compile_timeout_ms: u64,
 }
 
 impl LimitArgs {
@@ -41,6 +44,7 @@ impl LimitArgs {
             memory_bytes: self.memory_bytes,
             decision_deadline_ms: self.decision_deadline_ms,
             init_deadline_ms: self.init_deadline_ms,
+            compile_timeout_ms: self.compile_timeout_ms,
             ..PolicySettings::default()
         }
     }

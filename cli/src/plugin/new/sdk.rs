@@ -10,11 +10,12 @@ macro_rules! embedded {
 }
 
 /// The SDK of this binary.
-const FILES: [(&str, &str); 11] = embedded![
+const FILES: [(&str, &str); 12] = embedded![
     "Cargo.toml",
     "LICENSE",
     "README.md",
     "src/bindings.rs",
+    "src/budget.rs",
     "src/config.rs",
     "src/export.rs",
     "src/lib.rs",
