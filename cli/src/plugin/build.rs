@@ -109,6 +109,7 @@ fn compile(manifest: &Path, target: Target) -> Result<PathBuf> {
     let mut command = Command::new(cargo);
     command.args(["build", "--lib", "--profile", "plugin", "--target", triple, "--message-format", "json-render-diagnostics"]);
     command.args(PROFILE.iter().flat_map(|setting| ["--config", setting])).arg("--manifest-path").arg(manifest);
+    command.args(toolchain::same_paths_everywhere(triple).iter().flat_map(|setting| ["--config", setting]));
     let output = command.stderr(Stdio::inherit()).output().context("cannot run cargo; is it installed?")?;
     if !output.status.success() {
         bail!("cargo could not build {}; what it says above tells why", manifest.display());

@@ -30,3 +30,12 @@ fn is_there(triple: &str, at: &Path) -> Result<bool> {
     let libraries = PathBuf::from(String::from_utf8_lossy(&asked.stdout).trim());
     Ok(asked.status.success() && std::fs::read_dir(libraries).is_ok_and(|mut found| found.next().is_some()))
 }
+
+/// A setting for cargo by which sources of the registry have the same paths on every machine: paths are in the messages of panics, and so in the
+/// bytes that a digest is of. Nor does a component tell whose folder it was built in.
+pub(super) fn same_paths_everywhere(triple: &str) -> Option<String> {
+    let home =
+        std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")))?;
+    let flag = toml::Value::String(format!("--remap-path-prefix={}=cargo", home.to_str()?));
+    Some(format!("target.{triple}.rustflags=[{flag}]"))
+}
