@@ -4,8 +4,9 @@
 //! longest wait that keeps the target, called the *hold*:
 //!
 //! 1. It starts as the target less two typical uploads.
-//! 2. With each new buffer it moves by what was observed: above the target it shrinks by a quarter, below nine tenths of it it grows by a 32nd.
-//!    Shrinking is fast and growing slow, as a late ack cannot be taken back.
+//! 2. It moves by what was observed: above the target it shrinks by what that was missed by, below nine tenths of it it grows by half of what
+//!    is missing. What is observed covers the last 128 buffers, so it moves once in so many: sooner, it would shrink again for acks that were
+//!    late before it shrank.
 //! 3. While the store throttles it does not shrink: more requests would make that worse.
 //!
 //! Batches that nobody waits for are held for `idle_age_ms`.
@@ -17,6 +18,9 @@ use tidegate_guest::{Context, Flush, FlushBounds, FlushDecision, FlushReason, Fl
 const MIN_HOLD_US: u64 = 1_000;
 /// Share of the host's buffers in use at which everything is flushed, in permille.
 const PRESSURE_PERMILLE: u32 = 850;
+/// Buffers that the observed percentile covers, and after which the hold moves for the first time.
+const WINDOW: u32 = 128;
+const FIRST: u32 = 16;
 /// Share of throttled requests from which the store counts as throttling, in permille.
 const THROTTLING_PERMILLE: u32 = 10;
 
@@ -46,6 +50,8 @@ pub struct Latency {
     idle_age_us: u64,
     /// `None` until an upload has been seen.
     hold_us: Option<u64>,
+    /// Buffers until it may move.
+    settling: u32,
 }
 
 impl Policy for Latency {
@@ -62,6 +68,7 @@ impl Policy for Latency {
             max_bytes: config.max_bytes.min(context.max_segment_bytes),
             idle_age_us: (config.idle_age_ms * 1_000).min(context.max_age_us),
             hold_us: None,
+            settling: FIRST,
         })
     }
 }
@@ -93,13 +100,18 @@ impl Latency {
         if view.ack_p99_us == 0 {
             return;
         }
+        self.settling = self.settling.saturating_sub(1);
+        if self.settling > 0 {
+            return;
+        }
+        self.settling = WINDOW;
         let hold = self.hold_us(view);
-        let late = view.ack_p99_us > self.target_us;
+        let late = view.ack_p99_us.saturating_sub(self.target_us);
         let early = view.ack_p99_us < self.target_us / 10 * 9;
         let throttling = view.throttled_permille >= THROTTLING_PERMILLE;
         let moved = match (late, early) {
-            (true, _) if !throttling => hold - hold / 4,
-            (_, true) => hold + (hold / 32).max(1),
+            (1.., _) if !throttling => hold - late.min(hold / 2),
+            (_, true) => hold + (self.target_us / 20 * 19 - view.ack_p99_us) / 2,
             _ => hold,
         };
         self.hold_us = Some(moved.clamp(MIN_HOLD_US, self.target_us.max(MIN_HOLD_US)));

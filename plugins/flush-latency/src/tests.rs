@@ -47,6 +47,25 @@ fn finds_the_longest_hold_that_keeps_the_target() {
     }
 }
 
+/// The host shows the 99th percentile of the last 128 acks; one upload in 50 is slow.
+#[test]
+fn acks_that_were_late_before_it_shrank_do_not_shrink_it_again() {
+    let mut policy = policy(r#"{"target_ms": 500}"#);
+    let (mut acks, mut holds) = (Vec::new(), Vec::new());
+    for number in 0..1_000 {
+        let recent: &[u64] = &acks[acks.len().saturating_sub(128)..];
+        let mut sorted = recent.to_vec();
+        sorted.sort_unstable();
+        let p99 = sorted.get((sorted.len() * 99).div_ceil(100).max(1) - 1).copied().unwrap_or(0);
+        let hold = wait(policy.decide(&first(p99))).age_us;
+        acks.push(hold + if number % 50 == 7 { 300_000 } else { 60_000 });
+        holds.push(hold);
+    }
+    let least = holds.iter().min().unwrap();
+    assert!(*least >= 150_000, "200 ms are right, it went down to {least} us");
+    assert!((150_000..=200_000).contains(holds.last().unwrap()), "{:?}", holds.last());
+}
+
 #[test]
 fn a_target_that_cannot_be_held_flushes_as_often_as_it_may() {
     assert_eq!(settle(&mut policy("{}"), 500_000), 1_000);
