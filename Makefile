@@ -4,7 +4,7 @@ PROFILE ?= release
 SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint unit plugins interop codes model proof bench fuzz deny tools clean
+.PHONY: help run test lint unit plugins policies interop codes model proof bench fuzz deny tools clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -23,6 +23,9 @@ unit: ## tests that need no server, no plugin and no network
 
 plugins: ## build the bundled policies as components into target/plugins
 	@scripts/plugins.sh
+
+policies: ## print what each bundled policy costs and gains on a few traces, as docs/policies.md shows it
+	@scripts/policies.sh
 
 interop: ## run real Kafka clients and tools against the broker on S3: minutes, and much to install (CLIENT=kafkajs runs one)
 	@PROFILE=$(PROFILE) scripts/interop.sh $(CLIENT) $(ARGS)

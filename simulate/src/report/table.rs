@@ -62,11 +62,12 @@ pub fn table(outcomes: &[Outcome]) -> String {
 
 /// A Markdown table with one line for each candidate: what policies are chosen by.
 pub fn markdown(outcomes: &[Outcome]) -> String {
-    let head = "| policy | PUTs | GETs | cost a month | ack p50 | ack p99 | fetch p99 | hit ratio | wasted |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|";
+    let head = "| policy | PUTs | GETs | uploaded | cost a month | ack p50 | ack p99 | fetch p99 | hit ratio | wasted |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|";
     let line = |o: &Outcome| {
         let cells = [
             count(o.usage.puts),
             count(o.usage.gets),
+            bytes(o.usage.bytes_up),
             usd(o.monthly_nano),
             of(&o.acks, o.acks.p50_us),
             of(&o.acks, o.acks.p99_us),

@@ -5,3 +5,4 @@ mod model;
 mod page;
 mod record;
 mod repeat;
+mod wins;
