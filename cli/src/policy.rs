@@ -62,7 +62,11 @@ fn keys_listing(keys: &[ConfigKey]) -> String {
 }
 
 fn outcome(change: &PolicyChange) -> String {
-    let said = if change.changed { "" } else { "nothing changed: it is so already\n" };
+    let said = match (change.changed, change.state.as_str()) {
+        (false, _) => "nothing changed: it is so already\n".to_owned(),
+        (true, "") => String::new(),
+        (true, state) => format!("takes over what was learned before: {state}\n"),
+    };
     format!("{said}{}", listing(&change.now))
 }
 
@@ -83,13 +87,14 @@ fn listing(list: &PolicyList) -> String {
         "CLAMPS",
         "BREAKER",
         "STATE",
+        "SWAPS",
         "LAST FAULT",
     ];
     let rows: Vec<_> = list.status.iter().map(row).collect();
     format!("generation {}; of several that match a topic the last one wins\n{}", list.generation, table(head, &rows))
 }
 
-fn row(status: &Value) -> [String; 13] {
+fn row(status: &Value) -> [String; 14] {
     let text = |key: &str| match &status[key] {
         Value::String(text) => text.clone(),
         Value::Null => String::new(),
@@ -116,19 +121,30 @@ fn row(status: &Value) -> [String; 13] {
         text("clamps"),
         text("breaker"),
         state,
+        swaps(status),
         text("last_message"),
     ]
+}
+
+/// How many owners took over warm at a swap, how many cold, and why.
+fn swaps(status: &Value) -> String {
+    let count = |key: &str| status[key].as_u64().unwrap_or(0);
+    match (count("warm"), count("cold"), status["cold_reason"].as_str().unwrap_or_default()) {
+        (0, 0, _) => "-".to_owned(),
+        (warm, 0, _) => format!("{warm} warm"),
+        (warm, cold, reason) => format!("{warm} warm, {cold} cold({reason})"),
+    }
 }
 
 fn story(history: &PolicyHistory) -> String {
     if history.history.is_empty() {
         return format!("generation {}: nothing is known to have happened", history.generation);
     }
-    let head = ["GENERATION", "AT", "BY", "ACTION", "PATTERN", "KIND", "PLUGIN", "DIGEST", "CONFIG", "WHAT"];
+    let head = ["GENERATION", "AT", "BY", "ACTION", "PATTERN", "KIND", "PLUGIN", "DIGEST", "CONFIG", "STATE", "WHAT"];
     table(head, &history.history.iter().map(entry).collect::<Vec<_>>())
 }
 
-fn entry(change: &Change) -> [String; 10] {
+fn entry(change: &Change) -> [String; 11] {
     [
         change.generation.to_string(),
         time(change.at_ms),
@@ -139,6 +155,7 @@ fn entry(change: &Change) -> [String; 10] {
         if change.plugin.is_empty() { "-".to_owned() } else { change.plugin.clone() },
         short(&change.digest),
         if change.config.is_null() { "-".to_owned() } else { change.config.to_string() },
+        if change.state.is_empty() { "-".to_owned() } else { change.state.clone() },
         change.message.clone(),
     ]
 }
@@ -169,9 +186,10 @@ mod tests {
         let status = serde_json::json!({
             "pattern": "*", "kind": "flush", "plugin": "slow", "version": "1.2.0", "digest": "sha256:0123456789abcdef", "generation": 4,
             "calls": 7, "faults": 3, "fallbacks": 4, "clamps": 1, "breaker": "open", "degraded": "quarantined", "last_message": "too late",
+            "warm": 1, "cold": 2, "cold_reason": "why",
         });
         let expected =
-            ["*", "flush", "slow", "1.2.0", "0123456789ab", "4", "7", "3", "4", "1", "open", "degraded(quarantined)", "too late"];
+            ["*", "flush", "slow", "1.2.0", "0123456789ab", "4", "7", "3", "4", "1", "open", "degraded(quarantined)", "1 warm, 2 cold(why)", "too late"];
         assert_eq!(row(&status), expected.map(String::from));
     }
 
@@ -187,7 +205,7 @@ mod tests {
             "plugin": "p", "digest": "sha256:0123456789abcdef", "config": {"a": 1}, "class": "swap.canary_failed", "message": "why",
         });
         let told = entry(&serde_json::from_value(change).unwrap());
-        let expected = ["3", "2023-11-14 22:13:20", "ann", "refused", "*", "flush", "p", "0123456789ab", r#"{"a":1}"#, "why"];
+        let expected = ["3", "2023-11-14 22:13:20", "ann", "refused", "*", "flush", "p", "0123456789ab", r#"{"a":1}"#, "-", "why"];
         assert_eq!(told, expected.map(String::from));
     }
 }

@@ -70,3 +70,16 @@ pub mod read_ahead {
         export_macro_name: "export_read_ahead",
     });
 }
+
+#[cfg(target_arch = "wasm32")]
+pub mod state {
+    wit_bindgen::generate!({
+        inline: "package tidegate:guest; world state { export tidegate:policy/state@0.1.0; }",
+        path: "wit",
+        generate_all,
+        world: "tidegate:guest/state",
+        runtime_path: "tidegate_guest::__wit_bindgen::rt",
+        pub_export_macro: true,
+        export_macro_name: "export_state",
+    });
+}

@@ -38,6 +38,16 @@ impl PutBudget {
         self.tokens = self.tokens.saturating_add(passed.saturating_mul(self.per_ms)).min(self.most());
     }
 
+    /// What was saved up and when that was known, for a successor; see [`snapshot`](crate::Policy::snapshot).
+    pub fn saved(&self) -> (u64, u64) {
+        (self.tokens, self.refilled_ms)
+    }
+
+    /// Goes on with what another one had saved up; what is more than this one may save goes at its next refill.
+    pub fn go_on(&mut self, (tokens, refilled_ms): (u64, u64)) {
+        (self.tokens, self.refilled_ms) = (tokens, refilled_ms);
+    }
+
     /// Pays for a flush, whoever asked for it.
     pub fn spend(&mut self) {
         self.tokens = self.tokens.saturating_sub(PUT);

@@ -2,15 +2,19 @@
 
 pub use alloc::format;
 pub use alloc::string::String;
+pub use alloc::vec::Vec;
 
 /// Makes a plugin of one policy, or of one for each of several kinds (`flush`, `index`, `read_ahead`, in this order).
 ///
-/// Name and version are those of the crate. On other targets than wasm32 it expands to nothing.
+/// Name and version are those of the crate, unless `name` says otherwise; `state: carried` exports what the policies have learned, for whoever
+/// takes over from them. On other targets than wasm32 it expands to nothing.
 #[macro_export]
 macro_rules! export {
     (
+        $(name: $name:expr,)?
         summary: $summary:expr,
         $(config_schema: $schema:expr,)?
+        $(state: $carried:ident,)?
         $(flush: $flush:ty,)?
         $(index: $index:ty,)?
         $(read_ahead: $read_ahead:ty,)?
@@ -26,7 +30,7 @@ macro_rules! export {
                 fn describe() -> bindings::describe::exports::tidegate::policy::describe::Description {
                     let schema: &str = [$($schema,)? ""][0];
                     bindings::describe::exports::tidegate::policy::describe::Description {
-                        name: String::from(env!("CARGO_PKG_NAME")),
+                        name: String::from([$($name,)? env!("CARGO_PKG_NAME")][0]),
                         version: String::from(env!("CARGO_PKG_VERSION")),
                         summary: String::from($summary),
                         config_schema: String::from(schema),
@@ -35,10 +39,28 @@ macro_rules! export {
             }
             bindings::describe::export_describe!(Exports with_types_in $crate::bindings::describe);
 
+            $($crate::__export_state!($carried);)?
             $($crate::__export_kind!(flush, export_flush, Flush, $flush, FlushView, FlushDecision);)?
             $($crate::__export_kind!(index, export_index, Index, $index, IndexView, IndexSpacing);)?
             $($crate::__export_kind!(read_ahead, export_read_ahead, ReadAhead, $read_ahead, ReadAheadView, ReadAheadDecision);)?
         };
+    };
+}
+
+/// The state of [`export!`](crate::export).
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __export_state {
+    (carried) => {
+        impl bindings::state::exports::tidegate::policy::state::Guest for Exports {
+            fn snapshot() -> $crate::__private::Vec<u8> {
+                $crate::__private::instance().snapshot()
+            }
+            fn restore(version: String, snapshot: $crate::__private::Vec<u8>) -> Result<(), String> {
+                $crate::__private::instance().restore(&version, &snapshot)
+            }
+        }
+        bindings::state::export_state!(Exports with_types_in $crate::bindings::state);
     };
 }
 
@@ -64,12 +86,13 @@ macro_rules! __export_kind {
 }
 
 #[cfg(target_arch = "wasm32")]
-pub use slot::Slot;
+pub use slot::{Slot, instance};
 
 #[cfg(target_arch = "wasm32")]
 mod slot {
     use alloc::string::String;
-    use core::cell::RefCell;
+    use alloc::vec::Vec;
+    use core::cell::{Cell, RefCell};
 
     use crate::{Context, Policy, logging};
 
@@ -95,10 +118,41 @@ mod slot {
 
     impl<P: Policy> Slot<P> {
         /// Makes the policy.
-        pub fn init(&self, config: &str, context: &Context) -> Result<(), String> {
+        pub fn init(&'static self, config: &str, context: &Context) -> Result<(), String> {
             logging::report_panics();
             *self.0.borrow_mut() = Some(crate::create(config, context)?);
+            INSTANCE.0.set(Some(self));
             Ok(())
         }
+    }
+
+    /// The policy of an instance, whatever its kind: a host initialises one.
+    pub trait Stateful {
+        /// What it has learned.
+        fn snapshot(&self) -> Vec<u8>;
+        /// Takes that over.
+        fn restore(&self, version: &str, snapshot: &[u8]) -> Result<(), String>;
+    }
+
+    impl<P: Policy> Stateful for Slot<P> {
+        fn snapshot(&self) -> Vec<u8> {
+            self.with(|policy| policy.snapshot())
+        }
+        fn restore(&self, version: &str, snapshot: &[u8]) -> Result<(), String> {
+            self.with(|policy| policy.restore(version, snapshot))
+        }
+    }
+
+    struct Current(Cell<Option<&'static dyn Stateful>>);
+
+    #[allow(unsafe_code, reason = "a static must be Sync")]
+    // SAFETY: a guest has one thread; threads are off in every host of this contract.
+    unsafe impl Sync for Current {}
+
+    static INSTANCE: Current = Current(Cell::new(None));
+
+    /// What was initialised last; a host that has initialised nothing broke the contract.
+    pub fn instance() -> &'static dyn Stateful {
+        INSTANCE.0.get().expect("the host calls init before anything else")
     }
 }

@@ -117,6 +117,12 @@
 //! assert_eq!(policy.decide(&view).bytes, 400_000);
 //! ```
 //!
+//! # State over a swap
+//!
+//! A policy that learns can hand over what it knows when another version or config of it is bound: implement
+//! [`snapshot`](Policy::snapshot) and [`restore`](Policy::restore), and add `state: carried,` to [`export!`], before its kinds. Without that it
+//! starts over.
+//!
 //! # Without `std`
 //!
 //! With `default-features = false` a guest is `no_std`: it brings a global allocator, and a panic is reported by the SDK's own handler.
@@ -134,6 +140,7 @@ mod budget;
 mod config;
 pub mod logging;
 mod policy;
+mod state;
 mod types;
 
 #[doc(hidden)]
@@ -145,6 +152,7 @@ pub mod bindings;
 pub use budget::PutBudget;
 pub use config::{NoConfig, in_ranges};
 pub use policy::{Flush, Index, Policy, ReadAhead, create};
+pub use state::{decode, encode};
 pub use types::{
     ANY_UPLOADS, Context, FlushBounds, FlushDecision, FlushReason, FlushView, IndexSpacing, IndexView, ReadAheadDecision, ReadAheadView,
     UNBOUNDED,

@@ -1,6 +1,8 @@
 //! The traits that a policy implements.
 
+use alloc::borrow::ToOwned;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use serde::de::DeserializeOwned;
 
@@ -14,6 +16,19 @@ pub trait Policy: Sized + 'static {
     /// A new instance, once for each owner. The error reaches the operator who binds the policy: name the key, say what was
     /// expected and what was found.
     fn new(config: Self::Config, context: &Context) -> Result<Self, String>;
+
+    /// What it has learned, for the instance that takes over when another version or config of this policy is bound: at most 64 KiB, within the
+    /// deadline of a decision. Asked only of a plugin that exports `state` ([`export!`](crate::export)); see [`encode`](crate::encode).
+    fn snapshot(&self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    /// Takes over what an instance of `version` of this plugin had learned, before the first decision. The error reaches the operator, and the
+    /// policy starts as [`new`](Self::new) made it: check before changing anything.
+    fn restore(&mut self, version: &str, snapshot: &[u8]) -> Result<(), String> {
+        let _ = (version, snapshot);
+        Err("it takes over no state".to_owned())
+    }
 }
 
 /// Decides when to seal a lane's write buffer.

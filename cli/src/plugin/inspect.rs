@@ -39,6 +39,7 @@ impl Inspected {
             ("version", found.version.clone()),
             ("summary", found.summary.clone()),
             ("decides", kinds(found)),
+            ("state", if found.stateful { "carried over a swap" } else { "starts over at a swap" }.to_owned()),
             ("contract", found.contract.clone()),
             ("imports", list(&found.imports)),
             ("size", format!("{} bytes", found.size)),

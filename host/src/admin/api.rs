@@ -146,6 +146,9 @@ pub struct PolicyHistory {
 pub struct PolicyChange {
     /// False: it was so already, and nothing happened.
     pub changed: bool,
+    /// How instances take over what those before them had learned: `warm`, or `cold: ` and why; empty: there is nothing to take over.
+    #[serde(default)]
+    pub state: String,
     /// What is bound now.
     #[serde(flatten)]
     pub now: PolicyList,

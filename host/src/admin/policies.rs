@@ -58,7 +58,9 @@ where
 {
     let host = storage.clone();
     let BindingChange { set, changed } = to_its_end(async move { change(host).await }).await?;
-    Ok(Reply::ok(PolicyChange { changed, now: shown(&storage, set)? }))
+    let last = set.history.iter().rfind(|change| changed && change.action.is_change());
+    let state = last.map_or_else(String::new, |change| change.state.clone());
+    Ok(Reply::ok(PolicyChange { changed, state, now: shown(&storage, set)? }))
 }
 
 fn shown(storage: &Storage, bindings: BindingSet) -> Result<PolicyList, Failure> {

@@ -100,6 +100,10 @@ pub struct Change {
     /// What it replaced; of an attempt always `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Placed>,
+    /// How its instances take over what those before them had learned, as rehearsed: `warm`, or `cold: ` and why; empty: there is nothing to
+    /// take over.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub state: String,
     /// Class of the fault, such as `swap.canary_failed`; empty: there was none.
     #[serde(default)]
     pub class: String,
@@ -115,7 +119,7 @@ impl Change {
     }
 
     fn bounded(mut self) -> Self {
-        for text in [&mut self.by, &mut self.pattern, &mut self.plugin, &mut self.source, &mut self.message] {
+        for text in [&mut self.by, &mut self.pattern, &mut self.plugin, &mut self.source, &mut self.message, &mut self.state] {
             text.truncate(text.floor_char_boundary(MAX_TEXT));
         }
         self
@@ -192,6 +196,7 @@ mod tests {
             config: serde_json::Value::Null,
             source: String::new(),
             before: None,
+            state: String::new(),
             class: String::new(),
             message: String::new(),
         }

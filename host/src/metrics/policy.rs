@@ -17,6 +17,7 @@ pub struct PolicyMetrics {
     clamps: Family<Labels, Counter>,
     faults: Family<Labels, Counter>,
     warnings: Family<Labels, Counter>,
+    starts: Family<Labels, Counter>,
     instances: Family<Labels, Gauge>,
     seconds: Seconds,
 }
@@ -27,6 +28,7 @@ pub struct PolicyCounters {
     labels: Labels,
     faults: Family<Labels, Counter>,
     warnings: Family<Labels, Counter>,
+    starts: Family<Labels, Counter>,
     /// Calls of the policy.
     pub decisions: Counter,
     /// Answers of the built-in in its place.
@@ -43,6 +45,11 @@ impl PolicyCounters {
     /// Counts a fault of a class.
     pub fn fault(&self, class: &'static str) {
         self.faults.get_or_create(&with(&self.labels, "class", class)).inc();
+    }
+
+    /// Counts an instance that took over from one of another binding: `warm` or `cold`.
+    pub fn start(&self, start: &'static str) {
+        self.starts.get_or_create(&with(&self.labels, "start", start)).inc();
     }
 
     /// Counts a warning.
@@ -67,6 +74,7 @@ impl PolicyMetrics {
             clamps: Family::default(),
             faults: Family::default(),
             warnings: Family::default(),
+            starts: Family::default(),
             instances: Family::default(),
             seconds,
         };
@@ -75,6 +83,7 @@ impl PolicyMetrics {
         registry.register("clamps", "Fields of answers that were moved into the host's limits, by field", metrics.clamps.clone());
         registry.register("faults", "Failures of a policy, by class", metrics.faults.clone());
         registry.register("warnings", "Times that a policy was found thrashing or slow", metrics.warnings.clone());
+        registry.register("starts", "Instances that took over after a swap, warm or cold", metrics.starts.clone());
         registry.register("instances", "Instances of policies that are held", metrics.instances.clone());
         let help = "Time of a decision; one in eight is timed";
         registry.register_with_unit("decision", help, Unit::Seconds, metrics.seconds.clone());
@@ -87,6 +96,7 @@ impl PolicyMetrics {
         PolicyCounters {
             faults: self.faults.clone(),
             warnings: self.warnings.clone(),
+            starts: self.starts.clone(),
             decisions: self.decisions.get_or_create_owned(&labels),
             fallbacks: self.fallbacks.get_or_create_owned(&labels),
             clamps: fields.iter().map(|field| self.clamps.get_or_create_owned(&with(&labels, "field", field))).collect(),

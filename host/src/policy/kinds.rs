@@ -7,6 +7,15 @@ use super::guard::{Fault, FaultClass, Sample, clamp};
 use super::types::{Context, FlushDecision, FlushView, IndexSpacing, IndexView, ReadAheadDecision, ReadAheadView};
 use super::{FlushPolicy, IndexPolicy, Kind, ReadAheadPolicy, builtin, samples};
 
+/// What an instance has learned, for the one that takes over from it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Snapshot {
+    /// In the policy's own form; 64 KiB at most.
+    pub bytes: Vec<u8>,
+    /// What taking it has spent of the deadline that it shares with restoring it, in ticks; 0 of native code.
+    pub spent_ticks: u64,
+}
+
 /// One instance of a policy. After an error it is thrown away.
 pub trait Policy<K: PolicyKind>: Send {
     /// A decision, not validated yet.
@@ -23,6 +32,17 @@ pub trait Policy<K: PolicyKind>: Send {
     /// What the instance has taken, where that is known.
     fn cost(&self) -> Cost {
         Cost::default()
+    }
+
+    /// What it has learned; `None`: it keeps nothing. Called after its last decision.
+    fn snapshot(&mut self) -> Result<Option<Snapshot>, Fault> {
+        Ok(None)
+    }
+
+    /// Takes over what an instance of `version` of the same policy had learned, before its first decision. Of
+    /// [`StateRefused`](FaultClass::StateRefused) it is as it was before.
+    fn restore(&mut self, _version: &str, _snapshot: &Snapshot) -> Result<(), Fault> {
+        Err(Fault::new(FaultClass::StateRefused, "it carries no state over a swap"))
     }
 }
 

@@ -22,7 +22,7 @@ mod worker;
 pub use config_schema::{ConfigKey, ConfigSchema};
 pub use guard::{BreakerState, Fault, FaultClass, FaultSink, PolicyFault};
 pub use host::{ActiveBinding, BindingStatus, PolicyHost, TopicStatus};
-pub use kinds::{Cost, Flush, Index, Infallible, InitRequest, Policy, PolicyKind, PolicySource, ReadAhead};
+pub use kinds::{Cost, Flush, Index, Infallible, InitRequest, Policy, PolicyKind, PolicySource, ReadAhead, Snapshot};
 pub use types::{
     ANY_UPLOADS, Context, FlushBounds, FlushDecision, FlushReason, FlushView, IndexSpacing, IndexView, ReadAheadDecision, ReadAheadView,
     UNBOUNDED,

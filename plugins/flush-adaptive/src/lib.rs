@@ -10,7 +10,7 @@
 //!
 //! While nobody waits for acks, only cost counts: segments grow to what arrives within `max_age_ms`.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tidegate_guest::{ANY_UPLOADS, Context, Flush, FlushBounds, FlushDecision, FlushReason, FlushView, Policy, PutBudget, UNBOUNDED};
 
 /// Shortest time between flushes that the arrival rate alone asks for, in microseconds.
@@ -55,6 +55,15 @@ pub struct Adaptive {
     group: Option<u32>,
 }
 
+/// What it hands over at a swap; a later version adds fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Learned {
+    tokens: u64,
+    refilled_ms: u64,
+    #[serde(default)]
+    group: Option<u32>,
+}
+
 impl Policy for Adaptive {
     type Config = Config;
 
@@ -71,6 +80,18 @@ impl Policy for Adaptive {
             budget: PutBudget::new(config.puts_per_min, SAVED_MS, context.lanes),
             group: None,
         })
+    }
+
+    fn snapshot(&self) -> Vec<u8> {
+        let (tokens, refilled_ms) = self.budget.saved();
+        tidegate_guest::encode(&Learned { tokens, refilled_ms, group: self.group })
+    }
+
+    fn restore(&mut self, _: &str, snapshot: &[u8]) -> Result<(), String> {
+        let Learned { tokens, refilled_ms, group } = tidegate_guest::decode(snapshot)?;
+        self.budget.go_on((tokens, refilled_ms));
+        self.group = group;
+        Ok(())
     }
 }
 
@@ -124,8 +145,10 @@ impl Adaptive {
 }
 
 tidegate_guest::export! {
+    name: "flush-adaptive",
     summary: "Sizes segments to the arrival rate, within a latency bound and a PUT budget",
     config_schema: include_str!("../config.schema.json"),
+    state: carried,
     flush: Adaptive,
 }
 

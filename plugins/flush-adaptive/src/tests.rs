@@ -96,3 +96,29 @@ fn a_wrong_config_is_refused_by_its_key() {
     assert!(refused(r#"{"max_age_ms": 0}"#).contains("max_age_ms"));
     assert!(refused(r#"{"quiet_us": -1}"#).contains("-1"));
 }
+
+#[test]
+fn a_successor_decides_what_the_policy_itself_would_have() {
+    let config = r#"{"puts_per_min": 60}"#;
+    let mut old = policy(config);
+    for now_ms in (0..500).step_by(100) {
+        old.decide(&FlushView { now_ms, uploads_in_flight: 2, ..waiting() });
+    }
+    let mut new = policy(config);
+    new.restore("0.0.1", &old.snapshot()).unwrap();
+    let next = FlushView { reason: FlushReason::Bound, now_ms: 600, uploads_in_flight: 2, oldest_age_us: 1_000, ..waiting() };
+    let cold = policy(config).decide(&next);
+    let warm = new.decide(&next);
+    assert_eq!(warm, old.decide(&next));
+    assert_ne!(warm, cold);
+}
+
+#[test]
+fn a_snapshot_of_something_else_is_refused_and_changes_nothing() {
+    let mut new = policy("{}");
+    let before = new.snapshot();
+    for wrong in ["", "{}", r#"{"tokens": -1, "refilled_ms": 0}"#, "nonsense"] {
+        assert!(new.restore("9.9.9", wrong.as_bytes()).unwrap_err().contains("not understood"), "{wrong:?}");
+    }
+    assert_eq!(new.snapshot(), before);
+}

@@ -65,6 +65,15 @@ impl Policy for Budgeted {
             budget: PutBudget::new(config.puts_per_min, config.burst * 60_000 / config.puts_per_min, context.lanes),
         })
     }
+
+    fn snapshot(&self) -> Vec<u8> {
+        tidegate_guest::encode(&self.budget.saved())
+    }
+
+    fn restore(&mut self, _: &str, snapshot: &[u8]) -> Result<(), String> {
+        self.budget.go_on(tidegate_guest::decode(snapshot)?);
+        Ok(())
+    }
 }
 
 impl Flush for Budgeted {
@@ -96,6 +105,7 @@ impl Budgeted {
 tidegate_guest::export! {
     summary: "The lowest ack latency that a budget of PUTs pays for",
     config_schema: include_str!("../config.schema.json"),
+    state: carried,
     flush: Budgeted,
 }
 

@@ -92,3 +92,19 @@ fn a_wrong_config_is_refused_by_its_key() {
     assert!(refused(r#"{"puts": 5}"#).contains("`puts`"));
     assert!(refused(r#"{"puts_per_min": 0}"#).contains("puts_per_min is 0, expected 1 to 1000000"));
 }
+
+#[test]
+fn a_successor_goes_on_with_what_was_saved() {
+    let make = || tidegate_guest::create::<Budgeted>(r#"{"puts_per_min": 60, "burst": 2}"#, &Context::default()).unwrap();
+    let mut old = make();
+    let view = |now_ms: u64| FlushView { now_ms, buffered_bytes: 1_000, waiting_acks: 1, ..FlushView::default() };
+    for now_ms in [0, 10, 20, 30] {
+        old.decide(&view(now_ms));
+    }
+    let mut new = make();
+    new.restore("0.0.1", &old.snapshot()).unwrap();
+    let warm = new.decide(&view(40));
+    assert_eq!(warm, old.decide(&view(40)));
+    assert_ne!(warm, make().decide(&view(40)));
+    assert!(new.restore("0.0.1", b"{}").is_err());
+}

@@ -71,6 +71,17 @@ impl Policy for Latency {
             settling: FIRST,
         })
     }
+
+    /// The hold as it was learned; a successor with another target moves on from there.
+    fn snapshot(&self) -> Vec<u8> {
+        tidegate_guest::encode(&self.hold_us)
+    }
+
+    fn restore(&mut self, _: &str, snapshot: &[u8]) -> Result<(), String> {
+        let hold_us: Option<u64> = tidegate_guest::decode(snapshot)?;
+        self.hold_us = hold_us.map(|hold| hold.clamp(MIN_HOLD_US, self.target_us.max(MIN_HOLD_US)));
+        Ok(())
+    }
 }
 
 impl Flush for Latency {
@@ -121,6 +132,7 @@ impl Latency {
 tidegate_guest::export! {
     summary: "Holds a target of ack latency with as few PUTs as it allows",
     config_schema: include_str!("../config.schema.json"),
+    state: carried,
     flush: Latency,
 }
 

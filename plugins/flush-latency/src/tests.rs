@@ -101,3 +101,18 @@ fn a_wrong_config_is_refused_by_its_key() {
     assert!(refused(r#"{"target": 5}"#).contains("`target`"));
     assert_eq!(refused(r#"{"target_ms": 0}"#), "target_ms is 0, expected 1 to 60000");
 }
+
+#[test]
+fn a_successor_goes_on_with_the_hold_that_was_found() {
+    let mut old = policy("{}");
+    settle(&mut old, 80_000);
+    let mut new = policy("{}");
+    new.restore("0.0.1", &old.snapshot()).unwrap();
+    let warm = new.decide(&first(150_000));
+    assert_eq!(warm, old.decide(&first(150_000)));
+    assert_ne!(warm, policy("{}").decide(&first(150_000)));
+    let mut stricter = policy(r#"{"target_ms": 20}"#);
+    stricter.restore("0.0.1", &old.snapshot()).unwrap();
+    assert!(wait(stricter.decide(&first(0))).age_us <= 20_000, "a hold beyond its target");
+    assert!(stricter.restore("0.0.1", b"{}").is_err());
+}

@@ -28,6 +28,7 @@
 //! | forged values | `policy::wasm::tests::every_way_to_fail_in_a_call_has_its_class` |
 //! | idle owners | [`idle`] |
 //! | what their authors are told | [`authors`] |
+//! | state over a swap | [`handover`] |
 
 #![allow(clippy::unwrap_used, reason = "the steps of a scenario are functions, not only those marked as tests")]
 
@@ -38,6 +39,7 @@ mod chatter;
 mod compiling;
 mod cycles;
 mod damaged;
+mod handover;
 mod idle;
 mod kit;
 mod loading;

@@ -27,6 +27,8 @@ pub struct Guest<'a> {
     pub post_describe: &'a str,
     /// After the host has taken a decision.
     pub post_decide: &'a str,
+    /// All of `snapshot`; empty: it carries no state over a swap.
+    pub snapshot: &'a str,
     /// More of the module: after its memory.
     pub extra: &'a str,
     /// Pages of memory.
@@ -43,6 +45,7 @@ impl Default for Guest<'_> {
             decide: "",
             post_describe: "",
             post_decide: "",
+            snapshot: "",
             extra: "",
             pages: 1,
         }
@@ -52,6 +55,7 @@ impl Default for Guest<'_> {
 impl Guest<'_> {
     fn module(&self) -> String {
         let Self { describe, init, at_trigger, decide, post_describe, post_decide, extra, pages, .. } = self;
+        let state = self.state();
         let module = format!(
             r#"(module
   (import "tidegate:policy/log@0.1.0" "log" (func $log (param i32 i32 i32)))
@@ -83,9 +87,22 @@ impl Guest<'_> {
     {decide}
     (if (i64.eq (local.get $bytes) (i64.const {TRIGGER})) (then {at_trigger}))
     {WAIT})
-  (func (export "cabi_post_tidegate:policy/flush@0.1.0#decide") (param i32) {post_decide}))"#
+  (func (export "cabi_post_tidegate:policy/flush@0.1.0#decide") (param i32) {post_decide})
+  {state})"#
         );
         module.replace("@0.1.0", &format!("@{}", self.contract))
+    }
+
+    /// The interface that carries a state; what it restores it does not look at.
+    fn state(&self) -> String {
+        let snapshot = self.snapshot;
+        if snapshot.is_empty() {
+            return String::new();
+        }
+        format!(
+            r#"(func (export "tidegate:policy/state@0.1.0#snapshot") (result i32) {snapshot})
+  (func (export "tidegate:policy/state@0.1.0#restore") (param i32 i32 i32 i32) (result i32) {ACCEPT})"#
+        )
     }
 
     /// The component.
@@ -93,9 +110,12 @@ impl Guest<'_> {
         let mut module = wat::parse_str(self.module()).expect("the fixture is well-formed text");
         let contract =
             include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../wit/policy.wit")).replace("@0.1.0", &format!("@{}", self.contract));
+        let stateful = "world stateful-flush { import log; export describe; export flush; export state; }";
+        let (contract, world) =
+            if self.snapshot.is_empty() { (contract, "flush-policy") } else { (contract + stateful, "stateful-flush") };
         let mut resolve = wit_parser::Resolve::default();
         let package = resolve.push_str("policy.wit", &contract).expect("the contract parses");
-        let world = resolve.select_world(&[package], Some("flush-policy")).expect("the contract has the world");
+        let world = resolve.select_world(&[package], Some(world)).expect("the contract has the world");
         embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).expect("metadata fits any module");
         let encoded = ComponentEncoder::default().validate(true).module(&module).and_then(|encoder| encoder.encode());
         encoded.expect("the fixture keeps the contract").into()

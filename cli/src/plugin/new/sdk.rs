@@ -10,7 +10,7 @@ macro_rules! embedded {
 }
 
 /// The SDK of this binary.
-const FILES: [(&str, &str); 12] = embedded![
+const FILES: [(&str, &str); 13] = embedded![
     "Cargo.toml",
     "LICENSE",
     "README.md",
@@ -21,6 +21,7 @@ const FILES: [(&str, &str); 12] = embedded![
     "src/lib.rs",
     "src/logging.rs",
     "src/policy.rs",
+    "src/state.rs",
     "src/types.rs",
     "wit/policy.wit",
 ];

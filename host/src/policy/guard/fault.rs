@@ -98,6 +98,8 @@ fault_classes! {
     "swap" {
         /// A dry decision failed, at load or before it was bound.
         CanaryFailed = "canary_failed",
+        /// It does not take over what the one before it had learned; it starts cold.
+        StateRefused = "state_refused",
         /// A later request for the same pattern and kind won.
         Superseded = "superseded",
         /// What had been bound before was brought back.

@@ -2,8 +2,8 @@
 //!
 //! It stands between an owner (a lane, a stream) and whatever is bound to its topic. Each call compares the bindings' generation (one
 //! atomic load), asks the instance, clamps the answer; where there is no instance or it fails, the built-in answers this call. Instances
-//! are made in the background: until one of a new binding is ready the old one decides, after a fault the built-in does. An owner that has
-//! decided nothing for a while gives its instance back, and gets another when it decides again.
+//! are made in the background: until one of a new binding is ready the old one decides, then hands over what it has learned; after a fault
+//! the built-in decides. An owner that has decided nothing for a while gives its instance back, and gets another when it decides again.
 //!
 //! Invariants: a call never fails; an instance that failed is never asked again; a successful call allocates nothing and takes no lock,
 //! but for one in 64, which leaves its view for whatever is tried out next.
@@ -16,12 +16,14 @@ use tokio::sync::oneshot::error::TryRecvError;
 mod breaker;
 pub mod clamp;
 mod fault;
+mod handover;
 mod recent;
 mod site;
 mod warning;
 
 pub use breaker::BreakerState;
 pub use fault::{Fault, FaultClass, FaultSink, PolicyFault};
+pub(crate) use handover::{Side, Start, hand_over};
 pub(crate) use recent::KEPT as RECENT_VIEWS;
 pub use recent::Sample;
 pub(crate) use site::{Bound, Counted, Site, SiteFigures, Surroundings};
@@ -51,6 +53,10 @@ impl<K: PolicyKind> Live<K> {
 
     fn site(&self) -> &Arc<Site> {
         self.counted.site()
+    }
+
+    fn side(&mut self) -> Side<'_, K> {
+        Side { policy: &mut *self.policy, source: &*self.counted.site().bound.source }
     }
 }
 
@@ -181,14 +187,27 @@ impl<K: PolicyKind> Guarded<K> {
             Err(TryRecvError::Closed) => Fault::new(FaultClass::InitTrap, "making an instance failed inside the host; see its log"),
             Ok(Err(fault)) => fault,
             Ok(Ok(live)) => {
-                self.live = Some(live);
                 self.pending = None;
-                self.wanting = false;
+                self.take_over(live);
                 return;
             }
         };
         pending.site.record(&fault);
         self.pending = None;
+    }
+
+    /// Puts a new instance in the place of the old one, if there is one, with what that has learned.
+    fn take_over(&mut self, mut new: Live<K>) {
+        let start = match &mut self.live {
+            None => Start::Fresh,
+            Some(old) => new.site().barred().map_or_else(|| hand_over(old.side(), new.side()), Start::Cold),
+        };
+        new.site().record_start(&start);
+        // One that broke at it is of no use: another is made, and until then the old one decides.
+        if !matches!(start, Start::Broken(_)) {
+            self.live = Some(new);
+            self.wanting = false;
+        }
     }
 }
 

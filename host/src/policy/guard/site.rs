@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use super::breaker::{Breaker, BreakerState};
 use super::clamp::{Clamps, Field};
 use super::fault::{Fault, FaultSink, PolicyFault};
+use super::handover::Start;
 use super::recent::{Recent, SAMPLED, Sample};
 use super::warning::{Warning, Watch};
 use crate::config::PolicySettings;
@@ -52,6 +53,8 @@ pub(crate) struct Site {
     raised: AtomicU64,
     slowest_us: AtomicU64,
     instances: AtomicU64,
+    warm: AtomicU64,
+    cold: AtomicU64,
     tripped: AtomicBool,
     slow: Duration,
     state: Mutex<State>,
@@ -62,6 +65,8 @@ pub(crate) struct Site {
 struct State {
     breaker: Breaker,
     last: Option<Fault>,
+    /// Why an instance last started cold, and whether no state is to be handed over here any more.
+    cold: Option<(Fault, bool)>,
     logged: BTreeMap<&'static str, (Instant, u64)>,
     thrashing: Watch,
     slow: Watch,
@@ -76,6 +81,11 @@ pub(crate) struct SiteFigures {
     pub(crate) clamps: u64,
     pub(crate) slowest_us: u64,
     pub(crate) instances: u64,
+    /// Instances that took over what the ones before had learned ...
+    pub(crate) warm: u64,
+    /// ... and those that did not, with the last reason.
+    pub(crate) cold: u64,
+    pub(crate) cold_reason: Option<Fault>,
     pub(crate) breaker: BreakerState,
     pub(crate) warnings: Vec<Warning>,
     pub(crate) last: Option<Fault>,
@@ -97,9 +107,11 @@ impl Site {
             raised: zero(),
             slowest_us: zero(),
             instances: zero(),
+            warm: zero(),
+            cold: zero(),
             tripped: AtomicBool::new(false),
             slow: Duration::from_micros(around.settings.decision_deadline_ms.saturating_mul(10 * around.settings.slow_percent)),
-            state: Mutex::new(State { breaker, last: None, logged: BTreeMap::new(), thrashing: Watch::default(), slow: Watch::default() }),
+            state: Mutex::new(State { breaker, last: None, cold: None, logged: BTreeMap::new(), thrashing: Watch::default(), slow: Watch::default() }),
             recent: Recent::default(),
             counters,
             around,
@@ -183,6 +195,42 @@ impl Site {
         (self.around.sink)(&event);
     }
 
+    /// Why no state is handed over here any more: an instance broke at it, and others would.
+    #[cold]
+    pub(super) fn barred(&self) -> Option<Fault> {
+        self.state.lock().cold.as_ref().filter(|(_, barred)| *barred).map(|(fault, _)| fault.clone())
+    }
+
+    /// Counts how an instance took over from one of another binding, and logs what went wrong.
+    #[cold]
+    pub(super) fn record_start(&self, start: &Start) {
+        let (fault, broken) = match start {
+            Start::Fresh => return,
+            Start::Warm => return self.count_start(&self.warm, "warm"),
+            Start::Cold(fault) => (fault, false),
+            Start::Broken(fault) => (fault, true),
+        };
+        let mut state = self.state.lock();
+        let barred = broken || state.cold.as_ref().is_some_and(|(_, barred)| *barred);
+        state.cold = Some((fault.clone(), barred));
+        let due = self.due(&mut state, fault.class.as_str(), now());
+        drop(state);
+        // One that broke is followed by another, which is counted then.
+        if !broken {
+            self.count_start(&self.cold, "cold");
+        }
+        if let Some(suppressed) = due {
+            let (kind, topic, plugin) = (self.bound.kind, self.topic.as_ref(), self.bound.source.name());
+            let Fault { class, message } = fault;
+            tracing::warn!(%kind, topic, plugin, %class, message, suppressed, "the policy starts cold: the swap goes on without its state");
+        }
+    }
+
+    fn count_start(&self, counter: &AtomicU64, name: &'static str) {
+        counter.fetch_add(1, Relaxed);
+        self.counters.start(name);
+    }
+
     #[cold]
     fn warn(&self, warning: Warning, count: u32) {
         let now = now();
@@ -237,6 +285,9 @@ impl Site {
             clamps: self.clamps.load(Relaxed),
             slowest_us: self.slowest_us.load(Relaxed),
             instances: self.instances.load(Relaxed),
+            warm: self.warm.load(Relaxed),
+            cold: self.cold.load(Relaxed),
+            cold_reason: state.cold.as_ref().map(|(fault, _)| fault.clone()),
             breaker: state.breaker.state(now),
             warnings: Warning::ALL.into_iter().filter(stands).collect(),
             last: state.last.clone(),

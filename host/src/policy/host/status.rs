@@ -52,6 +52,12 @@ pub struct TopicStatus {
     pub slowest_us: u64,
     /// Instances that are held now; an owner that is idle holds none.
     pub instances: u64,
+    /// Instances that took over, at a swap, what the ones before had learned.
+    pub warm: u64,
+    /// Instances that could not; others had nothing to take over.
+    pub cold: u64,
+    /// Class of the last reason, such as `swap.state_refused`, and its message; empty: none started cold.
+    pub cold_reason: String,
     /// What it costs too much by, such as `thrashing` or `slow`, in the last minute.
     pub warnings: Vec<&'static str>,
     /// Whether the policy is asked; of a sum, the worst.
@@ -97,6 +103,9 @@ impl TopicStatus {
             clamps: figures.clamps,
             slowest_us: figures.slowest_us,
             instances: figures.instances,
+            warm: figures.warm,
+            cold: figures.cold,
+            cold_reason: figures.cold_reason.map_or_else(String::new, |fault| fault.to_string()),
             warnings: figures.warnings.into_iter().map(Warning::as_str).collect(),
             breaker: figures.breaker,
             last_class: class,
@@ -116,6 +125,9 @@ impl TopicStatus {
             clamps: total(|topic| topic.clamps),
             slowest_us: topics.iter().map(|topic| topic.slowest_us).max().unwrap_or(0),
             instances: total(|topic| topic.instances),
+            warm: total(|topic| topic.warm),
+            cold: total(|topic| topic.cold),
+            cold_reason: topics.iter().map(|topic| &topic.cold_reason).find(|reason| !reason.is_empty()).cloned().unwrap_or_default(),
             warnings: {
                 let told = |warning: &&str| topics.iter().any(|topic| topic.warnings.contains(warning));
                 Warning::ALL.into_iter().map(Warning::as_str).filter(told).collect()

@@ -15,7 +15,7 @@ const PACKAGE: &str = "tidegate:policy/";
 /// What this host serves, for people.
 pub(super) const SERVED: &str = "0.1";
 /// The interfaces of the served version.
-const INTERFACES: [&str; 6] = ["types", "log", "describe", "flush", "index", "read-ahead"];
+const INTERFACES: [&str; 7] = ["types", "log", "describe", "flush", "index", "read-ahead", "state"];
 
 /// Version 0.1, as generated from `wit/`.
 #[allow(missing_docs, unreachable_pub, clippy::all, reason = "generated")]
@@ -34,6 +34,10 @@ pub(super) mod v0_1 {
             "tidegate:policy/types": super::flush::tidegate::policy::types,
             "tidegate:policy/log": super::flush::tidegate::policy::log,
         } });
+    }
+    /// Optional: found by its name.
+    pub mod state {
+        wasmtime::component::bindgen!({ path: "../wit", world: "stateful" });
     }
 }
 
@@ -60,6 +64,8 @@ pub(super) struct Contract {
     pub(super) version: String,
     /// The kinds that it decides.
     pub(super) kinds: Vec<Kind>,
+    /// Whether it carries its state over a swap.
+    pub(super) stateful: bool,
 }
 
 impl Contract {
@@ -70,7 +76,7 @@ impl Contract {
         let exports = |interface: &str| outline.exports.iter().any(|name| interface_of(name) == Some(interface));
         let kinds: Vec<Kind> = Kind::ALL.into_iter().filter(|kind| exports(kind.as_str())).collect();
         let missing = match (kinds.is_empty(), exports("describe")) {
-            (false, true) => return Ok(Self { version, kinds }),
+            (false, true) => return Ok(Self { version, kinds, stateful: exports("state") }),
             (true, _) => "one of tidegate:policy/flush, index or read-ahead",
             (false, false) => "tidegate:policy/describe",
         };

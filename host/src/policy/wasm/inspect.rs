@@ -22,6 +22,8 @@ pub struct Inspection {
     pub config_schema: String,
     /// The kinds that it decides.
     pub kinds: Vec<Kind>,
+    /// Whether it carries what it has learned over a swap.
+    pub stateful: bool,
     /// Version of the contract that it was written for.
     pub contract: String,
     /// Interfaces that it imports.

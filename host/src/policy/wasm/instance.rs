@@ -3,17 +3,20 @@
 use std::sync::Arc;
 
 use wasmtime::Store;
-use wasmtime::component::InstancePre;
+use wasmtime::component::{Instance as Exporting, InstancePre};
 
+use super::contract::v0_1::state::{Stateful, StatefulIndices};
 use super::contract::{types, v0_1};
 use super::engine::Machine;
 use super::fault::classify;
 use super::limits::State;
 use crate::policy::guard::{Fault, FaultClass};
-use crate::policy::kinds::{Cost, Flush, Index, InitRequest, Policy, PolicyKind, ReadAhead};
+use crate::policy::kinds::{Cost, Flush, Index, InitRequest, Policy, PolicyKind, ReadAhead, Snapshot};
 use crate::policy::types::{
     Context, FlushBounds, FlushDecision, FlushReason, FlushView, IndexSpacing, IndexView, ReadAheadDecision, ReadAheadView,
 };
+
+mod state;
 
 /// What a plugin says of itself, as it said it.
 pub(super) struct Description {
@@ -25,16 +28,38 @@ pub(super) struct Description {
 
 /// A kind of policy as its generated bindings call it.
 pub(super) trait GuestKind: PolicyKind {
-    /// Typed exports, before instantiation.
-    type Pre: Clone + Send + Sync;
+    /// Where the typed exports are, before instantiation.
+    type Indices: Send + Sync;
     /// Typed exports of an instance.
     type Exports: Send;
 
-    fn prepare(pre: InstancePre<State>) -> wasmtime::Result<Self::Pre>;
-    fn instantiate(pre: &Self::Pre, store: &mut Store<State>) -> wasmtime::Result<Self::Exports>;
+    fn find(pre: &InstancePre<State>) -> wasmtime::Result<Self::Indices>;
+    fn load(indices: &Self::Indices, store: &mut Store<State>, instance: &Exporting) -> wasmtime::Result<Self::Exports>;
     fn describe(exports: &Self::Exports, store: &mut Store<State>) -> wasmtime::Result<Description>;
     fn init(exports: &Self::Exports, store: &mut Store<State>, request: &InitRequest<'_>) -> wasmtime::Result<Result<(), String>>;
     fn call(exports: &Self::Exports, store: &mut Store<State>, view: &Self::View) -> wasmtime::Result<Self::Answer>;
+}
+
+/// A component ready to be instantiated for one kind.
+pub(super) struct Prepared<K: GuestKind> {
+    pre: InstancePre<State>,
+    indices: K::Indices,
+    /// `None`: it carries no state over a swap.
+    state: Option<StatefulIndices>,
+}
+
+impl<K: GuestKind> Prepared<K> {
+    pub(super) fn new(pre: &InstancePre<State>, stateful: bool) -> wasmtime::Result<Self> {
+        let state = stateful.then(|| StatefulIndices::new(pre)).transpose()?;
+        Ok(Self { pre: pre.clone(), indices: K::find(pre)?, state })
+    }
+
+    pub(super) fn instantiate(&self, store: &mut Store<State>) -> wasmtime::Result<(K::Exports, Option<Stateful>)> {
+        let instance = self.pre.instantiate(&mut *store)?;
+        let exports = K::load(&self.indices, store, &instance)?;
+        let state = self.state.as_ref().map(|indices| indices.load(&mut *store, &instance)).transpose()?;
+        Ok((exports, state))
+    }
 }
 
 /// See the module. After a fault it must not be called again: a trap poisons its store.
@@ -42,6 +67,7 @@ pub(super) struct Instance<K: GuestKind> {
     machine: Arc<Machine>,
     store: Store<State>,
     exports: K::Exports,
+    state: Option<Stateful>,
     /// Longest decision, in ticks.
     deadline: u64,
     /// Where the current seal's deadline lies, in the clock's ticks; `None`: each call has its own.
@@ -50,10 +76,10 @@ pub(super) struct Instance<K: GuestKind> {
 
 impl<K: GuestKind> Instance<K> {
     /// Instantiates and initialises. Its faults are those of an init.
-    pub(super) fn new(machine: &Arc<Machine>, pre: &K::Pre, plugin: Arc<str>, request: &InitRequest<'_>) -> Result<Self, Fault> {
+    pub(super) fn new(machine: &Arc<Machine>, pre: &Prepared<K>, plugin: Arc<str>, request: &InitRequest<'_>) -> Result<Self, Fault> {
         let mut store = new_store(machine, request.topic, plugin);
         let running = machine.clock.run();
-        let exports = K::instantiate(pre, &mut store).map_err(|error| at_init(&error, &store, "instantiating it"))?;
+        let (exports, state) = pre.instantiate(&mut store).map_err(|error| at_init(&error, &store, "instantiating it"))?;
         arm(&mut store, machine.init_ticks());
         let refused = K::init(&exports, &mut store, request).map_err(|error| at_init(&error, &store, "init"))?;
         drop(running);
@@ -61,7 +87,7 @@ impl<K: GuestKind> Instance<K> {
             Fault::new(FaultClass::ConfigRejected, format!("it refuses its config: {}", super::guest_log::escape(&message, 1 << 10)))
         })?;
         let deadline = machine.decision_ticks();
-        Ok(Self { machine: machine.clone(), store, exports, deadline, seal_ends: None })
+        Ok(Self { machine: machine.clone(), store, exports, state, deadline, seal_ends: None })
     }
 
     /// Ticks for the next call: its own, or what is left of the seal's.
@@ -104,6 +130,14 @@ impl<K: GuestKind> Policy<K> for Instance<K> {
         let fuel = self.machine.metered.then(|| self.store.get_fuel().ok()).flatten().map(|left| FUEL - left);
         Cost { memory_bytes: self.store.data().limits.used_bytes(), fuel }
     }
+
+    fn snapshot(&mut self) -> Result<Option<Snapshot>, Fault> {
+        self.take_snapshot()
+    }
+
+    fn restore(&mut self, version: &str, snapshot: &Snapshot) -> Result<(), Fault> {
+        self.take_over(version, snapshot)
+    }
 }
 
 /// A store with its limits, armed for an init.
@@ -136,16 +170,16 @@ pub(super) fn at_init(error: &wasmtime::Error, store: &Store<State>, doing: &str
 }
 
 macro_rules! guest_kind {
-    ($kind:ident, $module:ident, $pre:ident, $exports:ident, $interface:ident) => {
+    ($kind:ident, $module:ident, $indices:ident, $exports:ident, $interface:ident) => {
         impl GuestKind for $kind {
-            type Pre = v0_1::$module::$pre<State>;
+            type Indices = v0_1::$module::$indices;
             type Exports = v0_1::$module::$exports;
 
-            fn prepare(pre: InstancePre<State>) -> wasmtime::Result<Self::Pre> {
-                v0_1::$module::$pre::new(pre)
+            fn find(pre: &InstancePre<State>) -> wasmtime::Result<Self::Indices> {
+                v0_1::$module::$indices::new(pre)
             }
-            fn instantiate(pre: &Self::Pre, store: &mut Store<State>) -> wasmtime::Result<Self::Exports> {
-                pre.instantiate(store)
+            fn load(indices: &Self::Indices, store: &mut Store<State>, instance: &Exporting) -> wasmtime::Result<Self::Exports> {
+                indices.load(store, instance)
             }
             fn describe(exports: &Self::Exports, store: &mut Store<State>) -> wasmtime::Result<Description> {
                 let it = exports.tidegate_policy_describe().call_describe(store)?;
@@ -161,9 +195,9 @@ macro_rules! guest_kind {
     };
 }
 
-guest_kind!(Flush, flush, FlushPolicyPre, FlushPolicy, tidegate_policy_flush);
-guest_kind!(Index, index, IndexPolicyPre, IndexPolicy, tidegate_policy_index);
-guest_kind!(ReadAhead, read_ahead, ReadAheadPolicyPre, ReadAheadPolicy, tidegate_policy_read_ahead);
+guest_kind!(Flush, flush, FlushPolicyIndices, FlushPolicy, tidegate_policy_flush);
+guest_kind!(Index, index, IndexPolicyIndices, IndexPolicy, tidegate_policy_index);
+guest_kind!(ReadAhead, read_ahead, ReadAheadPolicyIndices, ReadAheadPolicy, tidegate_policy_read_ahead);
 
 /// `From` between a plain type and its generated twin, field by field.
 macro_rules! mirror {

@@ -10,7 +10,7 @@ use super::contract::{Contract, log};
 use super::engine::Machine;
 use super::guest_log::escape;
 use super::inspect::Inspection;
-use super::instance::{Description, GuestKind, Instance, arm, at_init, new_store};
+use super::instance::{Description, GuestKind, Instance, Prepared, arm, at_init, new_store};
 use super::limits::State;
 use super::wasi;
 use crate::env::now;
@@ -34,9 +34,9 @@ pub struct LoadedPlugin {
     inspection: Inspection,
     name: Arc<str>,
     schema: ConfigSchema,
-    flush: Option<<Flush as GuestKind>::Pre>,
-    index: Option<<Index as GuestKind>::Pre>,
-    read_ahead: Option<<ReadAhead as GuestKind>::Pre>,
+    flush: Option<Prepared<Flush>>,
+    index: Option<Prepared<Index>>,
+    read_ahead: Option<Prepared<ReadAhead>>,
 }
 
 impl std::fmt::Debug for LoadedPlugin {
@@ -63,6 +63,7 @@ impl LoadedPlugin {
             imports: outline.imports,
             kinds: contract.kinds,
             compile_us,
+            stateful: contract.stateful,
             ..plugin.inspection
         };
         plugin.describe()?;
@@ -100,11 +101,11 @@ impl LoadedPlugin {
     }
 
     /// What it says, and the memory that an instance has by then, in bytes.
-    fn describe_kind<K: GuestKind>(&self, pre: &K::Pre) -> Result<(Description, u64), LoadError> {
+    fn describe_kind<K: GuestKind>(&self, pre: &Prepared<K>) -> Result<(Description, u64), LoadError> {
         let mut store = new_store(&self.machine, "(load)", self.name.clone());
         let _running = self.machine.clock.run();
-        let exports = K::instantiate(pre, &mut store);
-        let exports = exports.map_err(|error| LoadError::from_fault(at_init(&error, &store, "instantiating it"), INSTANTIATE))?;
+        let exports = pre.instantiate(&mut store);
+        let (exports, _) = exports.map_err(|error| LoadError::from_fault(at_init(&error, &store, "instantiating it"), INSTANTIATE))?;
         arm(&mut store, self.machine.init_ticks());
         let described = K::describe(&exports, &mut store);
         let described = described.map_err(|error| LoadError::from_fault(at_init(&error, &store, "describe"), DESCRIBE))?;
@@ -118,7 +119,7 @@ impl LoadedPlugin {
         self.rehearse_kind::<ReadAhead>(&self.read_ahead)
     }
 
-    fn rehearse_kind<K: GuestKind>(&self, pre: &Option<K::Pre>) -> Result<(), LoadError>
+    fn rehearse_kind<K: GuestKind>(&self, pre: &Option<Prepared<K>>) -> Result<(), LoadError>
     where
         K::View: Default,
     {
@@ -136,7 +137,7 @@ impl LoadedPlugin {
             .map_err(|fault| LoadError::new(FaultClass::CanaryFailed, format!("a trial decision of {} failed: {fault}", K::KIND), remedy))
     }
 
-    fn instance<K: GuestKind>(&self, pre: &Option<K::Pre>, request: &InitRequest<'_>) -> Result<Box<dyn Policy<K>>, Fault> {
+    fn instance<K: GuestKind>(&self, pre: &Option<Prepared<K>>, request: &InitRequest<'_>) -> Result<Box<dyn Policy<K>>, Fault> {
         let missing = || Fault::new(FaultClass::MissingExport, format!("plugin {} exports no {}", self.name, K::KIND));
         let pre = pre.as_ref().ok_or_else(missing)?;
         Ok(Box::new(Instance::<K>::new(&self.machine, pre, self.name.clone(), request)?))
@@ -180,9 +181,9 @@ fn link(machine: &Machine, component: &Component) -> Result<Linker<State>, LoadE
 fn prepare(machine: Arc<Machine>, linker: &Linker<State>, component: &Component, contract: &Contract) -> Result<LoadedPlugin, LoadError> {
     let pre = linker.instantiate_pre(component).map_err(|error| mismatch(&error))?;
     let has = |kind| contract.kinds.contains(&kind);
-    let flush = has(Kind::Flush).then(|| Flush::prepare(pre.clone())).transpose();
-    let index = has(Kind::Index).then(|| Index::prepare(pre.clone())).transpose();
-    let read_ahead = has(Kind::ReadAhead).then(|| ReadAhead::prepare(pre.clone())).transpose();
+    let flush = has(Kind::Flush).then(|| Prepared::new(&pre, contract.stateful)).transpose();
+    let index = has(Kind::Index).then(|| Prepared::new(&pre, contract.stateful)).transpose();
+    let read_ahead = has(Kind::ReadAhead).then(|| Prepared::new(&pre, contract.stateful)).transpose();
     Ok(LoadedPlugin {
         machine,
         inspection: Inspection::default(),

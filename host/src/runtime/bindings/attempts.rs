@@ -61,6 +61,7 @@ impl Wanted {
             config: self.config.clone(),
             source: self.source.clone(),
             before: None,
+            state: String::new(),
             class: class.map_or_else(String::new, |class| class.as_str().to_owned()),
             message: error.to_string(),
         }

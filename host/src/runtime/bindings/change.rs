@@ -52,6 +52,14 @@ pub(super) fn back_to(set: &BindingSet, place: &Place, earlier: Option<&Placed>,
     Some(next(set, place, earlier.cloned(), Action::Rollback, author))
 }
 
+/// The set, whose last entry says how instances take over from those before them.
+pub(super) fn noting(mut set: BindingSet, state: &str) -> BindingSet {
+    if let Some(change) = set.history.last_mut() {
+        state.clone_into(&mut change.state);
+    }
+    set
+}
+
 /// Whether two states of a place decide the same: whoever bound them, and when.
 pub(super) fn same(a: Option<&Placed>, b: Option<&Placed>) -> bool {
     let key = |placed: &Placed| (placed.position, placed.binding.digest.clone(), placed.binding.config.clone());
@@ -95,6 +103,7 @@ fn entry(generation: u64, place: &Place, bound: Option<Binding>, before: Option<
         source,
         message: replaced(before.as_ref()),
         before,
+        state: String::new(),
         class: class.to_owned(),
     }
 }

@@ -13,6 +13,7 @@ use crate::config::Pattern;
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{Action, Binding, BindingSet, Place};
 use crate::policy::wasm::{LoadError, digest, verify_digest};
+use crate::policy::guard::Start;
 use crate::policy::{ActiveBinding, FaultClass, Kind, PolicySource};
 use crate::runtime::api::{Bind, BindingChange, RollBack};
 use crate::store::StoreError;
@@ -66,9 +67,10 @@ impl Bindings {
             plugin: wanted.plugin.clone(),
             generation: 0,
         };
-        self.policies.trial(&active(&binding, Ok(plugin.clone())), &self.context).await.map_err(refused)?;
+        let start = self.policies.trial(&active(&binding, Ok(plugin.clone())), &self.context).await.map_err(refused)?;
         self.components.keep(&binding.digest, bind.component).await?;
-        self.in_turn(ticket, Some(plugin), |set| Ok(change::with(set, &binding))).await
+        let state = start.told();
+        self.in_turn(ticket, Some(plugin), |set| Ok(change::with(set, &binding).map(|next| change::noting(next, &state)))).await
     }
 
     /// Does with a request all that comes before the turn, and forgets it.
@@ -77,7 +79,7 @@ impl Bindings {
         let plugin = self.load_wanted(bind, &mut wanted).await?;
         let Bind { pattern, kind, config, source, .. } = bind.clone();
         let candidate = ActiveBinding { pattern, kind, plugin: Ok(plugin), config, source };
-        self.policies.trial(&candidate, &self.context).await.map_err(|error| refused(&wanted.place, error))
+        self.policies.trial(&candidate, &self.context).await.map(drop).map_err(|error| refused(&wanted.place, error))
     }
 
     /// The plugin that a request names, checked as far as that goes without a decision.
@@ -97,12 +99,13 @@ impl Bindings {
     async fn try_roll_back(&self, to: Option<u64>, wanted: &mut Wanted, ticket: &Ticket) -> Result<BindingChange> {
         let place = ticket.place();
         let target = change::earlier(&self.metadata.bindings().await?.value, place, to)?;
-        let plugin = match &target {
+        let (plugin, state) = match &target {
             Some(placed) => {
                 wanted.take_over(&placed.binding);
-                Some(self.tried(place, &placed.binding).await?)
+                let (plugin, start) = self.tried(place, &placed.binding).await?;
+                (Some(plugin), start.told())
             }
-            None => None,
+            None => (None, String::new()),
         };
         let by = wanted.by.clone();
         let edit = |set: &BindingSet| {
@@ -110,13 +113,13 @@ impl Bindings {
             if !change::same(now.as_ref(), target.as_ref()) {
                 return Err(changed_meanwhile(place));
             }
-            Ok(change::back_to(set, place, now.as_ref(), self.author(&by)))
+            Ok(change::back_to(set, place, now.as_ref(), self.author(&by)).map(|next| change::noting(next, &state)))
         };
         self.in_turn(ticket, plugin, edit).await
     }
 
-    /// The plugin of a binding that was in force, tried out like a new one.
-    async fn tried(&self, place: &Place, binding: &Binding) -> Result<Arc<dyn PolicySource>> {
+    /// The plugin of a binding that was in force, tried out like a new one; and how its instances will take over.
+    async fn tried(&self, place: &Place, binding: &Binding) -> Result<(Arc<dyn PolicySource>, Start)> {
         let loaded = self.loaded(&*self.published.lock().await, binding);
         let plugin = match loaded {
             Some(plugin) => plugin,
@@ -124,8 +127,8 @@ impl Bindings {
                 refused(place, LoadError::new(FaultClass::Unavailable, problem, "bind the component again from where it came"))
             })?,
         };
-        self.policies.trial(&active(binding, Ok(plugin.clone())), &self.context).await.map_err(|error| refused(place, error))?;
-        Ok(plugin)
+        let tried = self.policies.trial(&active(binding, Ok(plugin.clone())), &self.context).await;
+        Ok((plugin, tried.map_err(|error| refused(place, error))?))
     }
 
     /// Changes the set once no later request for the same place is under way. The plugin is at hand for whatever the edit binds.

@@ -27,6 +27,10 @@ pub enum At {
     From(u64),
     /// In `init`.
     Init,
+    /// Where it is to hand over its state.
+    Snapshot,
+    /// Where it is to take over a state.
+    Restore,
 }
 
 /// The config.
@@ -63,6 +67,28 @@ impl Policy for Evil {
         }
         Ok(Self { config, calls: 0 })
     }
+
+    /// The number of its calls, and what its config says beside.
+    fn snapshot(&self) -> Vec<u8> {
+        let mut snapshot = self.calls.to_le_bytes().to_vec();
+        if self.config.at == At::Snapshot {
+            misdeed::commit(&self.config);
+            if self.config.mode == Mode::Value {
+                snapshot.resize(self.config.value as usize, 0);
+            }
+        }
+        snapshot
+    }
+
+    fn restore(&mut self, version: &str, snapshot: &[u8]) -> Result<(), String> {
+        if self.config.at == At::Restore {
+            misdeed::commit(&self.config);
+            return Err(format!("evil\n\x1b[2J does not take what {version} knew"));
+        }
+        let calls = snapshot.try_into().map_err(|_| format!("{} bytes are no number of calls", snapshot.len()))?;
+        self.calls = u64::from_le_bytes(calls);
+        Ok(())
+    }
 }
 
 impl Evil {
@@ -74,7 +100,7 @@ impl Evil {
             At::Data => records > 0,
             At::Call(call) => self.calls == call,
             At::From(call) => self.calls >= call,
-            At::Init => false,
+            At::Init | At::Snapshot | At::Restore => false,
         };
         if due {
             misdeed::commit(&self.config);
@@ -129,6 +155,7 @@ impl ReadAhead for Evil {
 tidegate_guest::export! {
     summary: "Misbehaves as its config says",
     config_schema: include_str!("../config.schema.json"),
+    state: carried,
     flush: Evil,
     index: Evil,
     read_ahead: Evil,
