@@ -7,7 +7,7 @@ export TIDEGATE_PLUGINS=${TIDEGATE_PLUGINS:-$target/plugins}
 scripts/setup.sh wasm >&2
 cargo build --locked --release --package tidegate-bench --package tidegate-cli >&2
 TIDEGATE_BIN=$(binary release)
-"$TIDEGATE_BIN" plugin build plugins/*/ --out "$TIDEGATE_PLUGINS" >&2
+"$TIDEGATE_BIN" plugin build plugins/*/ tests/guests/evil-guest/ --out "$TIDEGATE_PLUGINS" >&2
 if [ "${1:-}" = peers ]; then
     scripts/setup.sh s3 >&2
     export TIDEGATE_BIN TIDEGATE_WEED=${TIDEGATE_WEED:-$cache/seaweedfs-$SEAWEEDFS_VERSION/bin/weed}

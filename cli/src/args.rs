@@ -167,6 +167,18 @@ Examples:
   tidegate policy set orders read-ahead read-ahead-adaptive.wasm --config @read-ahead.json
   tidegate policy set '*' flush flush-adaptive.wasm --digest sha256:1b4f0e9851971998e732078544c96b36c3d01cedf7caa332359d6f1d83567014";
 
+const SHADOW_HELP: &str = "\
+The candidate is checked and tried out like what is bound, then shown what its topics' policies are shown: index and
+read-ahead the same views; flush the same appends, in a buffer of counters of its own. Its answers are compared and
+priced, nobody acts on them. One that fails too often is dropped by itself. It runs on this broker alone, until it is promoted
+or dropped, or the broker stops.
+
+Examples:
+  tidegate policy shadow 'logs-*' flush flush-latency.wasm --config '{\"target_ms\": 100}'
+  tidegate policy shadow status
+  tidegate policy shadow promote 'logs-*' flush
+  tidegate policy shadow drop 'logs-*' flush";
+
 const HISTORY_HELP: &str = "\
 Changes, and attempts that changed nothing: refused components, and requests that a later one superseded. The last 64
 changes and the last 32 attempts are kept, across restarts.
@@ -247,6 +259,9 @@ pub(crate) enum PolicyCommand {
         #[arg(long, env = "USER", default_value = "")]
         by: String,
     },
+    /// Run a candidate beside what decides, without acting.
+    #[command(after_help = SHADOW_HELP, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+    Shadow(ShadowArgs),
     /// Remove a binding; what it covered falls back to the binding below it, or to the built-in.
     Unset {
         /// The binding's pattern, to the letter.
@@ -256,6 +271,56 @@ pub(crate) enum PolicyCommand {
         /// Who unbinds it.
         #[arg(long, env = "USER", default_value = "")]
         by: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShadowArgs {
+    /// Glob over topic names.
+    #[arg(required = true)]
+    pub(crate) pattern: Option<String>,
+    /// flush, index or read-ahead.
+    #[arg(required = true)]
+    pub(crate) kind: Option<Kind>,
+    /// The candidate.
+    #[arg(required = true)]
+    pub(crate) component: Option<PathBuf>,
+    /// Keys of its config, over `--config`.
+    #[arg(value_name = "KEY=VALUE")]
+    pub(crate) assignments: Vec<String>,
+    /// JSON for its `init`, or `@FILE` to read it from a file.
+    #[arg(long, value_name = "JSON", default_value = "{}")]
+    pub(crate) config: String,
+    /// Digest that the component must have; another is refused before anything else.
+    #[arg(long, value_name = "sha256:HEX")]
+    pub(crate) digest: Option<String>,
+    /// Who runs it; shown to others.
+    #[arg(long, env = "USER", default_value = "")]
+    pub(crate) by: String,
+    #[command(subcommand)]
+    pub(crate) command: Option<ShadowCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ShadowCommand {
+    /// Show all candidates and how they do.
+    Status,
+    /// Bind a candidate as it ran.
+    Promote {
+        /// The shadow's pattern, to the letter.
+        pattern: String,
+        /// flush, index or read-ahead.
+        kind: Kind,
+        /// Who binds it; shown to others.
+        #[arg(long, env = "USER", default_value = "")]
+        by: String,
+    },
+    /// End a candidate, and show what it came to.
+    Drop {
+        /// The shadow's pattern, to the letter.
+        pattern: String,
+        /// flush, index or read-ahead.
+        kind: Kind,
     },
 }
 

@@ -6,8 +6,8 @@ use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tidegate::admin::api::{
-    CreateTopic, ErrorBody, HistoryQuery, PolicyChange, PolicyHistory, PolicyList, RecordingState, RollBackPolicy, SetPolicy, TopicDetail,
-    TopicList, UnsetPolicy,
+    CreateTopic, DropShadow, ErrorBody, HistoryQuery, PolicyChange, PolicyHistory, PolicyList, PromoteShadow, RecordingState, RollBackPolicy,
+    SetPolicy, ShadowList, TopicDetail, TopicList, UnsetPolicy,
 };
 use tidegate::metadata::TopicRecord;
 use tidegate::policy::Kind;
@@ -91,6 +91,23 @@ impl Admin {
 
     pub(crate) fn stop_recording(&self) -> Result<Recorded> {
         self.read(self.with_token(self.agent.delete(self.url("/v1/recording"))).call())
+    }
+
+    pub(crate) fn shadows(&self) -> Result<ShadowList> {
+        self.read(self.get("/v1/policies/shadows"))
+    }
+
+    pub(crate) fn shadow_policy(&self, policy: &SetPolicy) -> Result<ShadowList> {
+        self.read(self.send(self.agent.put(self.url("/v1/policies/shadows")), policy))
+    }
+
+    pub(crate) fn promote_shadow(&self, shadow: &PromoteShadow) -> Result<PolicyChange> {
+        self.read(self.send(self.agent.post(self.url("/v1/policies/shadows/promote")), shadow))
+    }
+
+    pub(crate) fn drop_shadow(&self, shadow: &DropShadow) -> Result<ShadowList> {
+        let request = self.agent.delete(self.url("/v1/policies/shadows"));
+        self.read(self.with_token(request.query("pattern", &shadow.pattern).query("kind", shadow.kind.as_str())).call())
     }
 
     fn url(&self, path: &str) -> String {

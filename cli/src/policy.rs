@@ -9,13 +9,15 @@ use serde_json::Value;
 use tidegate::admin::api::{HistoryQuery, PolicyChange, PolicyHistory, PolicyList, RollBackPolicy, SetPolicy, UnsetPolicy};
 use tidegate::config::PolicySettings;
 use tidegate::metadata::Change;
-use tidegate::policy::{ConfigKey, ConfigSchema};
+use tidegate::policy::{ConfigKey, ConfigSchema, Kind};
 
 use crate::args::{PolicyArgs, PolicyCommand};
 use crate::client::Admin;
 use crate::config;
 use crate::output::{Output, table, time};
 use crate::plugin::component;
+
+mod shadow;
 
 pub(crate) fn run(args: PolicyArgs, output: &Output) -> Result<()> {
     let admin = Admin::new(&args.admin)?;
@@ -27,20 +29,33 @@ pub(crate) fn run(args: PolicyArgs, output: &Output) -> Result<()> {
             output.answer(&keys, |keys| keys_listing(keys))
         }
         PolicyCommand::Set { pattern, kind, component, assignments, config, digest, by } => {
-            let bytes = component::read(&component)?;
-            let source = component.display().to_string();
-            let mut config = config::parse(&config)?;
-            if !assignments.is_empty() {
-                config::assign(&mut config, &assignments, &keys_of(&component, &bytes)?)?;
-            }
-            let (config, component) = (Value::Object(config), STANDARD.encode(bytes));
-            output.answer(&admin.set_policy(&SetPolicy { pattern, kind, component, source, config, by, digest })?, outcome)
+            let candidate = candidate(&component, &config, &assignments)?;
+            output.answer(&admin.set_policy(&SetPolicy { pattern, kind, by, digest, ..candidate })?, outcome)
         }
+        PolicyCommand::Shadow(args) => shadow::run(args, &admin, output),
         PolicyCommand::Unset { pattern, kind, by } => output.answer(&admin.unset_policy(&UnsetPolicy { pattern, kind, by })?, outcome),
         PolicyCommand::Rollback { pattern, kind, to, by } => {
             output.answer(&admin.roll_back_policy(&RollBackPolicy { pattern, kind, to, by })?, outcome)
         }
     }
+}
+
+/// What is to be bound, without where.
+fn candidate(component: &Path, config: &str, assignments: &[String]) -> Result<SetPolicy> {
+    let bytes = component::read(component)?;
+    let mut config = config::parse(config)?;
+    if !assignments.is_empty() {
+        config::assign(&mut config, assignments, &keys_of(component, &bytes)?)?;
+    }
+    Ok(SetPolicy {
+        pattern: String::new(),
+        kind: Kind::Flush,
+        component: STANDARD.encode(bytes),
+        source: component.display().to_string(),
+        config: Value::Object(config),
+        by: String::new(),
+        digest: None,
+    })
 }
 
 /// What a component says that its config may be.

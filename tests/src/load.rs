@@ -138,7 +138,11 @@ pub fn check_kept(acked: &Records, stored: &Records) -> Result<()> {
         let stored = stored.get(partition).unwrap_or(&empty);
         for (offset, value) in acked {
             let found = stored.get(offset);
-            ensure!(found == Some(value), "partition {partition}, offset {offset}: {value:?} was acknowledged, {found:?} is stored");
+            let count = stored.len();
+            ensure!(
+                found == Some(value),
+                "partition {partition}, offset {offset}: {value:?} was acknowledged, {found:?} of {count} is stored"
+            );
         }
         ensure!(stored.keys().copied().eq(0..stored.len() as i64), "partition {partition}: offsets have gaps");
         let mut values: Vec<&String> = stored.values().collect();

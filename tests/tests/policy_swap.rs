@@ -95,13 +95,17 @@ async fn whole_swap(broker: &BrokerProcess, load: &Load) -> Result<()> {
     let is = |plugin: &str, config: &str| -> Result<(String, Value)> { Ok((plugin.to_owned(), serde_json::from_str(config)?)) };
     set(broker, PATTERN, "flush-threshold").await?;
     ensure!(decides(broker, load, PATTERN).await? == is("flush-threshold", "{}")?, "the first");
-    set(broker, PATTERN, "flush-adaptive").await?;
+    let another = set(broker, PATTERN, "flush-adaptive").await?;
+    ensure!(another["state"] == "", "another policy takes over a state: {another}");
     ensure!(decides(broker, load, PATTERN).await? == is("flush-adaptive", "{}")?, "the swap");
     let config = r#"{"max_age_ms": 50}"#;
-    set_with(broker, PATTERN, "flush-adaptive", config).await?;
+    let warm = set_with(broker, PATTERN, "flush-adaptive", config).await?;
+    ensure!(warm["state"] == "warm", "another config starts cold: {warm}");
     let again = set_with(broker, PATTERN, "flush-adaptive", config).await?;
     ensure!(again["changed"] == false, "the same again is a change: {again}");
     ensure!(decides(broker, load, PATTERN).await? == is("flush-adaptive", config)?, "the config");
+    let status = status(broker, PATTERN).await?;
+    ensure!(status["warm"].as_u64() > Some(0) && status["cold"] == 0, "no lane started warm: {status}");
 
     let refusal = set_with(broker, PATTERN, "flush-loop", r#"{"decision": 1}"#).await.err().context("a loop was bound")?.to_string();
     ensure!(refusal.contains("swap.canary_failed") && refusal.contains("topic orders"), "it does not say why: {refusal}");

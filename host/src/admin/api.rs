@@ -63,7 +63,7 @@ pub struct OpenPartition {
     pub high_watermark: Offset,
 }
 
-/// Body of `PUT /v1/policies`; the answer is a [`PolicyChange`].
+/// Body of `PUT /v1/policies`; the answer is a [`PolicyChange`]. Also of `PUT /v1/policies/shadows`, which answers with a [`ShadowList`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SetPolicy {
@@ -173,6 +173,36 @@ pub struct RecordingState {
     pub ended: bool,
     /// Requests that it holds.
     pub requests: u64,
+}
+
+/// Body of `POST /v1/policies/shadows/promote`; the answer is a [`PolicyChange`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PromoteShadow {
+    /// The shadow's pattern, to the letter.
+    pub pattern: String,
+    /// Which decision.
+    pub kind: Kind,
+    /// Who binds it.
+    #[serde(default)]
+    pub by: String,
+}
+
+/// Query of `DELETE /v1/policies/shadows`; the answer is a [`ShadowList`] of the one that is gone.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DropShadow {
+    /// The shadow's pattern, to the letter.
+    pub pattern: String,
+    /// Which decision.
+    pub kind: Kind,
+}
+
+/// Answer to `GET` and `PUT /v1/policies/shadows`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ShadowList {
+    /// Candidates of this host, in the order of their start; see [`ShadowStatus`](crate::policy::ShadowStatus).
+    pub shadows: Vec<serde_json::Value>,
 }
 
 /// Body of every answer that is no success.

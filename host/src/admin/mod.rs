@@ -11,6 +11,9 @@
 //! POST   /v1/policies/rollback takes a change back
 //! GET    /v1/recording         how a recording of requests is getting on
 //! POST   /v1/recording         begins one             DELETE  ends it and answers what it holds
+//! GET    /v1/policies/shadows  candidates and how they do
+//! PUT    /v1/policies/shadows  begins one             DELETE ?pattern=&kind=  drops one
+//! POST   /v1/policies/shadows/promote  binds one
 //! ```
 //!
 //! The API loads code, so whoever reaches it owns the broker: without a token it is served at loopback addresses
@@ -35,6 +38,7 @@ mod auth;
 mod policies;
 mod recording;
 mod reply;
+mod shadows;
 mod topics;
 
 use auth::Token;
@@ -70,6 +74,8 @@ fn router(storage: Storage, token: Option<String>) -> Router {
         .route("/v1/policies/history", get(policies::history))
         .route("/v1/policies/rollback", post(policies::roll_back))
         .route("/v1/recording", get(recording::state).post(recording::start).delete(recording::stop))
+        .route("/v1/policies/shadows", get(shadows::list).put(shadows::start).delete(shadows::drop_one))
+        .route("/v1/policies/shadows/promote", post(shadows::promote))
         .route_layer(middleware::from_fn_with_state(token.map(Token::new), auth::require))
         .route("/healthz", get(health))
         .fallback(reply::no_such_path)

@@ -20,11 +20,16 @@ pub(super) async fn list(State(storage): State<Storage>) -> Result<Reply<PolicyL
 }
 
 pub(super) async fn set(State(storage): State<Storage>, Body(body): Body<SetPolicy>) -> Result<Reply<PolicyChange>, Failure> {
+    let bind = wanted(body)?;
+    changed(storage, move |host| async move { host.bind(bind).await }).await
+}
+
+/// What a request asks to be bound.
+pub(super) fn wanted(body: SetPolicy) -> Result<Bind> {
     let invalid = |e| Error::new(ErrorKind::InvalidInput, format!("field `component` is no base64: {e}"));
     let component = STANDARD.decode(&body.component).map_err(invalid)?.into();
     let SetPolicy { pattern, kind, source, config, by, digest, .. } = body;
-    let bind = Bind { pattern, kind, component, source, config, by: named(by), digest };
-    changed(storage, move |host| async move { host.bind(bind).await }).await
+    Ok(Bind { pattern, kind, component, source, config, by: named(by), digest })
 }
 
 pub(super) async fn unset(
@@ -52,7 +57,7 @@ pub(super) async fn history(
 }
 
 /// Runs a change of the bindings to its end, and shows what is bound then.
-async fn changed<F>(storage: Storage, change: impl FnOnce(Storage) -> F + Send + 'static) -> Result<Reply<PolicyChange>, Failure>
+pub(super) async fn changed<F>(storage: Storage, change: impl FnOnce(Storage) -> F + Send + 'static) -> Result<Reply<PolicyChange>, Failure>
 where
     F: Future<Output = Result<BindingChange>> + Send,
 {
@@ -69,6 +74,6 @@ fn shown(storage: &Storage, bindings: BindingSet) -> Result<PolicyList, Failure>
     Ok(PolicyList { generation: bindings.generation, bindings: bindings.bindings, status })
 }
 
-fn named(by: String) -> String {
+pub(super) fn named(by: String) -> String {
     if by.is_empty() { UNNAMED.to_owned() } else { by }
 }

@@ -11,6 +11,7 @@ mod policy;
 mod recent;
 mod runtime;
 mod security;
+mod shadow;
 mod store;
 
 pub use cache::CacheMetrics;
@@ -21,6 +22,7 @@ pub use policy::{PolicyCounters, PolicyMetrics};
 pub use recent::{Recent, StoreStats};
 pub use runtime::RuntimeMetrics;
 pub use security::SecurityMetrics;
+pub use shadow::{ShadowCounters, ShadowMetrics};
 pub use store::StoreMetrics;
 
 /// All metrics of a host.
@@ -35,6 +37,8 @@ pub struct Metrics {
     pub cache: CacheMetrics,
     /// Decisions, faults, fallbacks.
     pub policy: PolicyMetrics,
+    /// Candidates that run beside live policies.
+    pub shadow: ShadowMetrics,
     /// Topics, lanes, upkeep.
     pub runtime: RuntimeMetrics,
     /// Consumer groups.
@@ -53,6 +57,7 @@ impl Default for Metrics {
             lane: LaneMetrics::register(registry.sub_registry_with_prefix("lane")),
             cache: CacheMetrics::register(registry.sub_registry_with_prefix("cache")),
             policy: PolicyMetrics::register(registry.sub_registry_with_prefix("policy")),
+            shadow: ShadowMetrics::register(registry.sub_registry_with_prefix("shadow")),
             runtime: RuntimeMetrics::register(registry.sub_registry_with_prefix("runtime")),
             group: GroupMetrics::register(registry.sub_registry_with_prefix("group")),
             fetch: FetchMetrics::register(registry.sub_registry_with_prefix("fetch")),

@@ -2,7 +2,8 @@
 //!
 //! The [types] mirror `wit/` one to one. A policy is a component ([`wasm`]) or native code ([`PolicySource`]); a
 //! [`PolicyHost`] binds policies to topics by pattern and hands out guarded instances, whose answers are final: validated,
-//! clamped to the host's limits, and replaced by the [built-in](builtin)'s in the same call when the policy fails.
+//! clamped to the host's limits, and replaced by the [built-in](builtin)'s in the same call when the policy fails. Candidates run beside them in
+//! [shadows](ShadowStatus), without acting.
 //!
 //! Invariants: an instance never blocks longer than one deadline, never fails, and follows rebinding by itself, between two
 //! calls. Where nothing is bound no thread is started and the built-in decides, deterministically.
@@ -15,6 +16,7 @@ pub mod guard;
 mod host;
 mod kinds;
 mod samples;
+mod shadow;
 mod types;
 pub mod wasm;
 mod worker;
@@ -23,6 +25,7 @@ pub use config_schema::{ConfigKey, ConfigSchema};
 pub use guard::{BreakerState, Fault, FaultClass, FaultSink, PolicyFault};
 pub use host::{ActiveBinding, BindingStatus, PolicyHost, TopicStatus};
 pub use kinds::{Cost, Flush, Index, Infallible, InitRequest, Policy, PolicyKind, PolicySource, ReadAhead, Snapshot};
+pub use shadow::{ShadowCost, ShadowStatus, ShadowTap};
 pub use types::{
     ANY_UPLOADS, Context, FlushBounds, FlushDecision, FlushReason, FlushView, IndexSpacing, IndexView, ReadAheadDecision, ReadAheadView,
     UNBOUNDED,
@@ -68,4 +71,10 @@ pub trait Policies: Send + Sync {
     fn index(&self, topic: &str, context: &Context) -> Box<dyn IndexPolicy>;
     /// One for each sequential stream.
     fn read_ahead(&self, topic: &str, context: &Context) -> Box<dyn ReadAheadPolicy>;
+
+    /// One for each active lane: where it tells what goes through it, for candidates that run beside its flush policy.
+    fn shadow(&self, topic: &str, context: &Context) -> ShadowTap {
+        let _ = (topic, context);
+        ShadowTap::none()
+    }
 }

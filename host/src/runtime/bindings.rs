@@ -11,6 +11,7 @@
 //! change      the next set and its history: pure          attempts   what changed nothing
 //! components  bytes in the object store                   kept       plugins that went out of use
 //! rules       what the settings file binds                named      components by name
+//! shadows     candidates that run beside, on this host alone
 //! ```
 
 mod attempts;
@@ -20,6 +21,7 @@ mod kept;
 mod named;
 mod requests;
 mod rules;
+mod shadows;
 mod stable;
 mod turns;
 
@@ -30,6 +32,7 @@ use parking_lot::RwLock;
 use self::attempts::Attempts;
 use self::components::Components;
 use self::kept::Kept;
+use self::shadows::Candidates;
 use self::turns::Turns;
 use super::api::BindingChange;
 use crate::config::Settings;
@@ -75,6 +78,7 @@ pub(super) struct Bindings {
     turns: Arc<Turns>,
     /// Not in the stored history yet.
     attempts: Attempts,
+    candidates: Candidates,
     /// What is published, and at the same time the turn of whoever changes it.
     published: tokio::sync::Mutex<Published>,
 }
@@ -103,6 +107,7 @@ impl Bindings {
             in_force: RwLock::default(),
             turns: Turns::new(),
             attempts: Attempts::default(),
+            candidates: Candidates::default(),
             published: tokio::sync::Mutex::default(),
         })
     }

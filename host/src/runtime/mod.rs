@@ -30,7 +30,7 @@ pub use crate::log::lane::{Appended, Committed, KnownProducer, ProducerError};
 pub use crate::log::partition::{Fetched, Offsets};
 use crate::metadata::{BindingSet, Change, Documents, GroupOffsets, TopicRecord};
 use crate::metrics::Metrics;
-use crate::policy::{BindingStatus, Kind};
+use crate::policy::{BindingStatus, Kind, ShadowStatus};
 use crate::record::{RecordError, RecordSet};
 use crate::types::{Epoch, LaneId, Offset, PartitionId, TimestampMs, TopicId, TopicName, TopicPartition};
 
@@ -316,6 +316,29 @@ impl Storage {
     pub async fn try_policy(&self, bind: &Bind) -> Result<()> {
         self.host.gate.writable()?;
         self.host.bindings.try_out(bind).await
+    }
+
+    /// Lets a candidate run beside what decides for the topics that match, without acting: [`policy_shadows`](Self::policy_shadows) shows how it
+    /// does. On this host alone, until it is promoted, dropped, or the host stops. Refused like what is bound.
+    pub async fn shadow(&self, bind: Bind) -> Result<ShadowStatus> {
+        self.host.gate.writable()?;
+        self.host.bindings.shadow(bind).await
+    }
+
+    /// All candidates that run on this host, with those that failed too often.
+    pub fn policy_shadows(&self) -> Vec<ShadowStatus> {
+        self.host.bindings.shadows()
+    }
+
+    /// Binds a candidate as it ran, and ends its shadow. [`NotFound`](ErrorKind::NotFound): none of exactly this pattern and kind runs here.
+    pub async fn promote_shadow(&self, pattern: &str, kind: Kind, by: &str) -> Result<BindingChange> {
+        self.host.gate.writable()?;
+        self.host.bindings.promote(pattern, kind, by).await
+    }
+
+    /// Ends a shadow, and says what it came to.
+    pub fn drop_shadow(&self, pattern: &str, kind: Kind) -> Result<ShadowStatus> {
+        self.host.bindings.drop_shadow(pattern, kind)
     }
 
     /// A component by name: of a file in `policy.directory`, with or without its ending; or by digest (`sha256:` and 64 hex digits), if one is

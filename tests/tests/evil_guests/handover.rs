@@ -4,8 +4,8 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use tidegate::policy::{FlushPolicy, FlushView, Kind, PolicySource, TopicStatus};
 
-use super::kit::{Bench, GOOD, binding, built, empty, evil, good, is_safe, settings};
-use super::wat::Guest;
+use crate::kit::{Bench, GOOD, binding, built, empty, evil, good, is_safe, settings};
+use crate::wat::Guest;
 
 /// Two lanes of one topic under a policy, which is then replaced by another.
 async fn swap(old: (Bytes, Value), new: (Bytes, Value)) -> (Bench, [Box<dyn FlushPolicy>; 2]) {

@@ -29,6 +29,7 @@
 //! | idle owners | [`idle`] |
 //! | what their authors are told | [`authors`] |
 //! | state over a swap | [`handover`] |
+//! | beside a live policy | [`shadow`] |
 
 #![allow(clippy::unwrap_used, reason = "the steps of a scenario are functions, not only those marked as tests")]
 
@@ -45,6 +46,7 @@ mod kit;
 mod loading;
 mod order;
 mod produce;
+mod shadow;
 mod slow;
 mod stopped;
 mod wasi;

@@ -142,6 +142,7 @@ impl Inner {
         let base_offset = *end;
         *end += records as Offset;
         state.arrivals.add(len, batches, now);
+        state.shadow.appended(now, len as u64, records);
         let set = set.assign(base_offset, self.epoch, append_time);
         let ticket = state.buffer.as_ref().map_or_else(|| Arc::new(Ticket::new()), |(_, ticket)| ticket.clone());
         if has_producers {

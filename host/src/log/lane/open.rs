@@ -174,6 +174,7 @@ impl Inner {
             arrivals: Rate::new(now),
             acks_us: Recent::new(),
             uploads_us: Recent::new(),
+            shadow: shared.policies.shadow(topic.name.as_str(), &context),
         };
         Self {
             look: tokio::sync::Mutex::default(),

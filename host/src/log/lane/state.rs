@@ -10,6 +10,7 @@ use crate::buffer::{Permit, Plan, WriteBuffer};
 use crate::catalog::PartitionState;
 use crate::env::Instant;
 use crate::error::{Error, Result};
+use crate::policy::ShadowTap;
 use crate::record::AppendedSet;
 use crate::segment::Sealed;
 use crate::types::{Offset, PartitionId, Slot};
@@ -75,6 +76,8 @@ pub(super) struct State {
     pub(super) arrivals: Rate,
     pub(super) acks_us: Recent,
     pub(super) uploads_us: Recent,
+    /// Told of what goes through, for candidates that run beside the flush policy.
+    pub(super) shadow: ShadowTap,
 }
 
 impl State {

@@ -70,6 +70,7 @@ impl Task {
         let mut state = self.inner.state.lock();
         while self.inner.is_due(&mut state, reason, pressure) {
             let sealing = state.seal().expect("a buffer is due");
+            state.shadow.sealed(env::now());
             self.uploads.spawn(seal_and_upload(self.inner.clone(), sealing));
             self.inner.topic.count_put(self.inner.id.lane, env::now());
             self.inner.shared.metrics.lane.flushes.inc();
@@ -87,6 +88,7 @@ impl Task {
                     return;
                 }
                 state.uploads_us.add(took);
+                state.shadow.uploaded(took);
                 state.stored(slot, *stored);
                 drop(state);
                 self.inner.commit_in_order();
@@ -148,6 +150,7 @@ impl Inner {
             (Plan::Until(_), reason) => reason,
         };
         let Some(view) = self.flush_view(state, reason, now) else { return false };
+        state.shadow.asked(&view);
         let decision = MutexGuard::unlocked(state, || self.flush_policy.lock().decide(&view));
         state.plan = decision.into();
         self.is_crossed(state, uploads, now)
@@ -177,7 +180,9 @@ impl Inner {
             let mut state = self.state.lock();
             let Some((pending, mut stored)) = state.next_committed() else { break };
             let extents = self.note_committed(&mut state, pending.slot, &stored.sealed);
-            state.acks_us.add(pending.oldest.elapsed());
+            let waited = pending.oldest.elapsed();
+            state.acks_us.add(waited);
+            state.shadow.committed(waited);
             drop(state);
             let indexes = std::mem::take(&mut stored.sealed.indexes);
             let parts = extents.into_iter().zip(indexes).zip(stored.sealed.slices());

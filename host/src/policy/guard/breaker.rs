@@ -27,7 +27,7 @@ pub enum BreakerState {
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Breaker {
+pub(crate) struct Breaker {
     settings: BreakerSettings,
     recent: VecDeque<(Instant, bool)>,
     open_until: Option<Instant>,
@@ -40,12 +40,12 @@ fn ms(ms: u64) -> Duration {
 }
 
 impl Breaker {
-    pub(super) fn new(settings: BreakerSettings) -> Self {
+    pub(crate) fn new(settings: BreakerSettings) -> Self {
         Self { settings, recent: VecDeque::new(), open_until: None, probing_since: None, pause: Duration::ZERO }
     }
 
     /// Takes note of a fault; true if the breaker is open afterwards.
-    pub(super) fn record(&mut self, class: FaultClass, now: Instant) -> bool {
+    pub(crate) fn record(&mut self, class: FaultClass, now: Instant) -> bool {
         self.settle(now);
         if !class.is_counted() || self.open_until.is_some() {
             return self.open_until.is_some();
@@ -62,7 +62,7 @@ impl Breaker {
     }
 
     /// Whether the policy may be asked now; an open breaker whose pause is over starts to probe.
-    pub(super) fn admits(&mut self, now: Instant) -> bool {
+    pub(crate) fn admits(&mut self, now: Instant) -> bool {
         self.settle(now);
         match self.open_until {
             Some(until) if now < until => false,
@@ -76,7 +76,7 @@ impl Breaker {
     }
 
     /// The state at `now`.
-    pub(super) fn state(&self, now: Instant) -> BreakerState {
+    pub(crate) fn state(&self, now: Instant) -> BreakerState {
         match (self.open_until, self.probing_since) {
             (Some(_), _) => BreakerState::Open,
             (None, Some(since)) if now.duration_since(since) < ms(self.settings.clean_ms) => BreakerState::Probing,

@@ -21,6 +21,7 @@ mod recent;
 mod site;
 mod warning;
 
+pub(crate) use breaker::Breaker;
 pub use breaker::BreakerState;
 pub use fault::{Fault, FaultClass, FaultSink, PolicyFault};
 pub(crate) use handover::{Side, Start, hand_over};
@@ -31,8 +32,9 @@ pub(crate) use warning::Warning;
 
 use super::host::Registry;
 use super::kinds::{Flush, Index, Policy, PolicyKind, ReadAhead};
+use super::shadow::ShadowTap;
 use super::types::{Context, FlushDecision, FlushView, IndexSpacing, IndexView, ReadAheadDecision, ReadAheadView};
-use super::{FlushPolicy, IndexPolicy, ReadAheadPolicy};
+use super::{FlushPolicy, IndexPolicy, Kind, ReadAheadPolicy};
 
 /// What a background build comes back with.
 pub(crate) type Built<K> = Result<Live<K>, Fault>;
@@ -79,12 +81,20 @@ pub(crate) struct Guarded<K: PolicyKind> {
     wanting: bool,
     /// By upkeep, since the last decision.
     looks: u32,
+    /// For a candidate that is shown the same.
+    tap: ShadowTap,
 }
 
 impl<K: PolicyKind> Guarded<K> {
     pub(crate) fn new(registry: Arc<Registry>, topic: &str, context: &Context) -> Self {
-        let (topic, context) = (topic.into(), *context);
-        let mut guarded = Self { registry, topic, context, generation: 0, site: None, live: None, pending: None, wanting: false, looks: 0 };
+        let (topic, context): (Arc<str>, Context) = (topic.into(), *context);
+        // Of a flush policy the lane itself tells: a candidate has a buffer of its own.
+        let tap = match K::KIND {
+            Kind::Flush => ShadowTap::none(),
+            kind => ShadowTap::new(registry.shadows.clone(), kind, topic.clone(), context),
+        };
+        let mut guarded =
+            Self { registry, topic, context, generation: 0, site: None, live: None, pending: None, wanting: false, looks: 0, tap };
         guarded.follow_bindings();
         guarded
     }
@@ -233,7 +243,9 @@ impl IndexPolicy for Guarded<Index> {
         Guarded::begin_seal(self);
     }
     fn decide(&mut self, view: &IndexView) -> IndexSpacing {
-        Guarded::decide(self, view)
+        let answer = Guarded::decide(self, view);
+        self.tap.indexed(view, &answer);
+        answer
     }
     fn rest(&mut self) {
         Guarded::rest(self);
@@ -242,7 +254,9 @@ impl IndexPolicy for Guarded<Index> {
 
 impl ReadAheadPolicy for Guarded<ReadAhead> {
     fn decide(&mut self, view: &ReadAheadView) -> ReadAheadDecision {
-        Guarded::decide(self, view)
+        let answer = Guarded::decide(self, view);
+        self.tap.read_ahead(view, &answer);
+        answer
     }
     fn rest(&mut self) {
         Guarded::rest(self);

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use tokio::sync::oneshot;
 
 mod binding;
+mod shadowed;
 mod status;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ pub use status::{BindingStatus, TopicStatus};
 
 use super::guard::{Built, Counted, FaultClass, FaultSink, Guarded, Live, Site, Surroundings};
 use super::kinds::{Flush, Index, InitRequest, PolicyKind, ReadAhead};
+use super::shadow::{ShadowTap, Shadows};
 use super::types::Context;
 use super::wasm::{LoadError, LoadedPlugin, Loader};
 use super::worker::Worker;
@@ -51,6 +53,7 @@ pub(crate) struct Registry {
     builder: Worker,
     inline: bool,
     around: Arc<Surroundings>,
+    pub(crate) shadows: Arc<Shadows>,
 }
 
 impl PolicyHost {
@@ -72,6 +75,7 @@ impl PolicyHost {
             builder: Worker::new("policy-instances", BUILD_QUEUE),
             inline,
             around: Arc::new(Surroundings { settings: settings.clone(), metrics, sink, held: AtomicU64::new(0) }),
+            shadows: Arc::new(Shadows::new()),
         };
         let compiler = Worker::new("policy-compiler", COMPILE_QUEUE);
         Self { registry: Arc::new(registry), loader: Arc::new(Loader::new(settings)), compiler: Arc::new(compiler) }
@@ -121,6 +125,9 @@ impl Policies for PolicyHost {
     }
     fn read_ahead(&self, topic: &str, context: &Context) -> Box<dyn ReadAheadPolicy> {
         Box::new(Guarded::<ReadAhead>::new(self.registry.clone(), topic, context))
+    }
+    fn shadow(&self, topic: &str, context: &Context) -> ShadowTap {
+        ShadowTap::new(self.registry.shadows.clone(), Kind::Flush, topic.into(), *context)
     }
 }
 

@@ -83,7 +83,7 @@ impl Bindings {
     }
 
     /// The plugin that a request names, checked as far as that goes without a decision.
-    async fn load_wanted(&self, bind: &Bind, wanted: &mut Wanted) -> Result<Arc<dyn PolicySource>> {
+    pub(super) async fn load_wanted(&self, bind: &Bind, wanted: &mut Wanted) -> Result<Arc<dyn PolicySource>> {
         let place = wanted.place.clone();
         let refused = |error| refused(&place, error);
         if let Some(pinned) = &bind.digest {
@@ -192,7 +192,7 @@ impl Bindings {
 }
 
 impl Wanted {
-    fn of(bind: &Bind) -> Self {
+    pub(super) fn of(bind: &Bind) -> Self {
         Self {
             place: Place { pattern: bind.pattern.clone(), kind: bind.kind },
             plugin: String::new(),
@@ -231,7 +231,7 @@ fn is_refusal(error: &Error) -> bool {
 }
 
 /// The error of a refusal: its cause has the class.
-fn refused(place: &Place, error: LoadError) -> Error {
+pub(super) fn refused(place: &Place, error: LoadError) -> Error {
     let kind = Error::from(error.clone()).kind();
     Error::new(kind, format!("this request left the {} policy of {:?} as it was", place.kind, place.pattern)).with_source(error)
 }

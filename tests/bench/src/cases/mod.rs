@@ -16,6 +16,7 @@ mod open;
 mod policy_call;
 mod scan_cold;
 mod seal;
+mod shadow;
 mod simulate;
 mod swap;
 
@@ -26,7 +27,7 @@ pub(crate) struct Case {
 }
 
 /// All cases, in the order in which they run.
-pub(crate) const ALL: [Case; 13] = [
+pub(crate) const ALL: [Case; 14] = [
     Case { name: "policy-call", run: policy_call::run },
     Case { name: "append-rate", run: append_rate::run },
     Case { name: "append", run: append::run },
@@ -37,6 +38,7 @@ pub(crate) const ALL: [Case; 13] = [
     Case { name: "scan-cold", run: scan_cold::run },
     Case { name: "open", run: open::run },
     Case { name: "swap", run: swap::run },
+    Case { name: "shadow", run: shadow::run },
     Case { name: "instances", run: instances::run },
     Case { name: "simulate", run: simulate::run_case },
     Case { name: "e2e", run: e2e::run },

@@ -1,0 +1,119 @@
+//! What a candidate that runs beside the flush policy costs the lane: appends at full speed, and the ack latency of a producer while the
+//! candidate loops until its breaker drops it.
+
+use anyhow::{Context as _, Result, ensure};
+use bytes::Bytes;
+use tidegate::policy::Kind;
+use tidegate::runtime::Bind;
+use tidegate::types::TopicPartition;
+use tidegate::{Storage, env};
+use tokio::runtime::Runtime;
+
+use crate::batches::{copies, of_size};
+use crate::host::{Plugins, at, create, memory, open, runtime};
+use crate::measure::{median, paired, seconds};
+use crate::report::Report;
+
+const ROUNDS: usize = 41;
+const APPENDS: usize = 20_000;
+/// Rounds of a looping candidate, and acks of each.
+const LOOPS: usize = 15;
+const ACKS: usize = 300;
+
+pub(crate) fn run(report: &Report, plugins: &Plugins) -> Result<()> {
+    let runtime = runtime()?;
+    let (shadowed, plain) = runtime.block_on(async { anyhow::Ok((Side::open(plugins).await?, Side::open(plugins).await?)) })?;
+    runtime.block_on(shadowed.shadow(plugins.read("flush-adaptive")?, "{}"))?;
+    let pair = paired(ROUNDS, || shadowed.appends_per_s(&runtime), || plain.appends_per_s(&runtime));
+    report.compared("append", pair, "appends/s", "the same without a shadow");
+    let status = shadowed.host.policy_shadows().pop().context("a shadow runs")?;
+    ensure!(status.calls > 0 && status.faults == 0 && status.dropped.is_empty(), "{status:?}");
+    report.value("dropped-events", status.dropped_events as f64, "events");
+    runtime.block_on(async { shadowed.host.close().await.and(plain.host.close().await) })?;
+    looping(report, plugins, &runtime)
+}
+
+/// Pairs of rounds on hosts of their own: a breaker opens once.
+fn looping(report: &Report, plugins: &Plugins, runtime: &Runtime) -> Result<()> {
+    let component = plugins.read("evil-guest")?;
+    let (mut with, mut without, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    for round in 0..LOOPS {
+        let p99 = |shadowed: bool| {
+            let component = component.clone();
+            runtime.block_on(async move {
+                let side = Side::open(plugins).await?;
+                side.acks_p99(100).await?;
+                if shadowed {
+                    side.shadow(component, r#"{"mode": "loop", "at": {"from": 30}}"#).await?;
+                }
+                let p99 = side.acks_p99(ACKS).await?;
+                if shadowed {
+                    let status = side.host.policy_shadows().pop().context("a shadow is listed")?;
+                    ensure!(!status.dropped.is_empty() && status.last_class == "call.timeout", "its breaker has not dropped it: {status:?}");
+                }
+                side.host.close().await?;
+                anyhow::Ok(p99)
+            })
+        };
+        let (a, b) = if round % 2 == 0 { (p99(true)?, p99(false)?) } else { let b = p99(false)?; (p99(true)?, b) };
+        with.push(a);
+        without.push(b);
+        ratios.push(a / b);
+    }
+    let pair = crate::measure::Pair { value: median(with), baseline: median(without), ratio: median(ratios) };
+    report.compared("looping", pair, "us of ack p99", "the same without a shadow");
+    Ok(())
+}
+
+struct Side {
+    host: Storage,
+    partition: TopicPartition,
+}
+
+impl Side {
+    async fn open(plugins: &Plugins) -> Result<Self> {
+        let host = open(&memory(), |settings| settings.host.cache_bytes = 16 << 20).await?;
+        plugins.bind(&host, Kind::Flush, "flush-adaptive").await?;
+        let topic = create(&host, "bench", 1, 1).await?;
+        Ok(Self { partition: at(&topic, 0), host })
+    }
+
+    async fn shadow(&self, component: Bytes, config: &str) -> Result<()> {
+        let bind = Bind {
+            pattern: "*".to_owned(),
+            kind: Kind::Flush,
+            component,
+            source: "bench".to_owned(),
+            config: serde_json::from_str(config)?,
+            by: "bench".to_owned(),
+            digest: None,
+        };
+        self.host.shadow(bind).await?;
+        Ok(())
+    }
+
+    fn appends_per_s(&self, runtime: &Runtime) -> f64 {
+        let batches = copies(&of_size(1 << 10), APPENDS);
+        let append = async {
+            for batch in batches {
+                drop(self.host.append(self.partition, batch).await.expect("there is room"));
+            }
+        };
+        let taken = seconds(|| runtime.block_on(append));
+        runtime.block_on(self.host.flush(self.partition)).expect("a store in memory takes it");
+        APPENDS as f64 / taken
+    }
+
+    /// One producer that waits for each ack, in microseconds.
+    async fn acks_p99(&self, acks: usize) -> Result<f64> {
+        let batch = of_size(1 << 10);
+        let mut waits = Vec::with_capacity(acks);
+        for _ in 0..acks {
+            let (copy, start) = (batch.clone(), env::now());
+            self.host.append(self.partition, copy).await?.committed.wait().await?;
+            waits.push(start.elapsed());
+        }
+        waits.sort_unstable();
+        Ok(waits[waits.len() * 99 / 100].as_secs_f64() * 1e6)
+    }
+}
