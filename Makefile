@@ -48,7 +48,7 @@ fuzz: ## share SECONDS=60 among the fuzz targets
 deny: ## licences, sources and advisories of all dependencies
 	@scripts/deny.sh
 
-tools: ## install what the other targets need: wasm targets, kcat, an S3 server and a browser for tests
+tools: ## install what the other targets need: wasm targets, kcat, an S3 server, a registry and a browser for tests
 	@scripts/setup.sh
 
 clean: ## remove what was built

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what building and testing need beyond the base toolchain; what is there already is left alone.
-# Arguments choose parts (wasm, kcat, clang, s3, browser); none means all.
+# Arguments choose parts (wasm, kcat, clang, s3, registry, browser); none means all.
 source "$(dirname "$0")/lib.sh"
 
 setup_wasm() {
@@ -48,7 +48,20 @@ setup_browser() {
     command -v chromium >/dev/null || apt_install chromium
 }
 
-[ $# -gt 0 ] || set -- wasm kcat clang s3 browser
+# Unpacked rather than installed: as a package it is a service.
+setup_registry() {
+    local home=$cache/docker-registry
+    [ -x "$home/docker-registry" ] && return
+    command -v apt-get >/dev/null || fail "please put the binary of docker-registry (CNCF distribution) into $home: there is no apt-get here"
+    say "unpacking docker-registry, the component registry of the tests, into $home"
+    mkdir -p "$home"
+    (cd "$home" && { apt-get download -qq docker-registry || { as_root apt-get update -qq && apt-get download -qq docker-registry; }; }) >/dev/null
+    dpkg -x "$home"/docker-registry_*.deb "$home/unpacked"
+    mv "$home/unpacked/usr/bin/docker-registry" "$home/"
+    rm -rf "$home/unpacked" "$home"/docker-registry_*.deb
+}
+
+[ $# -gt 0 ] || set -- wasm kcat clang s3 registry browser
 for part in "$@"; do
     "setup_$part"
 done

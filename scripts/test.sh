@@ -17,6 +17,7 @@ fi
 
 # Where the tests find the real parts.
 export TIDEGATE_WEED=${TIDEGATE_WEED:-$cache/seaweedfs-$SEAWEEDFS_VERSION/bin/weed}
+export TIDEGATE_REGISTRY=${TIDEGATE_REGISTRY:-$cache/docker-registry/docker-registry}
 export TIDEGATE_PLUGINS=$target/plugins
 export TIDEGATE_BIN=$(binary dev)
 

@@ -84,6 +84,9 @@ pub(crate) struct ServeArgs {
     /// Bind a component, by name or path, below all that is bound at run time; may be repeated. Without a pattern it is for every topic.
     #[arg(long, value_name = "[PATTERN:]KIND=PLUGIN")]
     pub(crate) bind: Vec<String>,
+    /// Refuse every component that no key of the settings (`plugins.trust`) has signed.
+    #[arg(long)]
+    pub(crate) require_signed: bool,
     /// Token of the admin API, needed where it listens beyond loopback.
     #[arg(long, value_name = "TOKEN", env = "TIDEGATE_TOKEN", hide_env_values = true)]
     pub(crate) token: Option<String>,
@@ -165,6 +168,8 @@ Examples:
   tidegate policy set '*' flush flush-adaptive.wasm
   tidegate policy set 'logs-*' flush flush-adaptive.wasm max_age_ms=50 max_bytes=4194304
   tidegate policy set orders read-ahead read-ahead-adaptive.wasm --config @read-ahead.json
+  tidegate policy set '*' flush s3://plugins/flush-adaptive.wasm
+  tidegate policy set '*' flush oci://registry.example/flush-adaptive:1.2
   tidegate policy set '*' flush flush-adaptive.wasm --digest sha256:1b4f0e9851971998e732078544c96b36c3d01cedf7caa332359d6f1d83567014";
 
 const SHADOW_HELP: &str = "\
@@ -244,8 +249,8 @@ pub(crate) enum PolicyCommand {
         pattern: String,
         /// flush, index or read-ahead.
         kind: Kind,
-        /// The component.
-        component: PathBuf,
+        /// The component: a file, a directory with one, s3://bucket/key or oci://registry/name:tag[@sha256:HEX]; the latter two the broker fetches.
+        component: String,
         /// Keys of its config, over those of `--config`; `tidegate policy config` lists them.
         #[arg(value_name = "KEY=VALUE")]
         assignments: Vec<String>,
@@ -282,9 +287,9 @@ pub(crate) struct ShadowArgs {
     /// flush, index or read-ahead.
     #[arg(required = true)]
     pub(crate) kind: Option<Kind>,
-    /// The candidate.
+    /// The candidate: a file, a directory with one, s3://bucket/key or oci://registry/name:tag[@sha256:HEX].
     #[arg(required = true)]
-    pub(crate) component: Option<PathBuf>,
+    pub(crate) component: Option<String>,
     /// Keys of its config, over `--config`.
     #[arg(value_name = "KEY=VALUE")]
     pub(crate) assignments: Vec<String>,

@@ -6,8 +6,8 @@ use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tidegate::admin::api::{
-    CreateTopic, DropShadow, ErrorBody, HistoryQuery, PolicyChange, PolicyHistory, PolicyList, PromoteShadow, RecordingState, RollBackPolicy,
-    SetPolicy, ShadowList, TopicDetail, TopicList, UnsetPolicy,
+    CreateTopic, DropShadow, ErrorBody, HistoryQuery, PolicyChange, PolicyHistory, PolicyList, PromoteShadow, RecordingState,
+    RollBackPolicy, SetPolicy, ShadowList, TopicDetail, TopicList, UnsetPolicy,
 };
 use tidegate::metadata::TopicRecord;
 use tidegate::policy::Kind;

@@ -14,10 +14,12 @@ use tidegate::policy::{ConfigKey, ConfigSchema, Kind};
 use crate::args::{PolicyArgs, PolicyCommand};
 use crate::client::Admin;
 use crate::config;
+use crate::failure::Usage;
 use crate::output::{Output, table, time};
 use crate::plugin::component;
 
 mod shadow;
+mod source;
 
 pub(crate) fn run(args: PolicyArgs, output: &Output) -> Result<()> {
     let admin = Admin::new(&args.admin)?;
@@ -40,22 +42,37 @@ pub(crate) fn run(args: PolicyArgs, output: &Output) -> Result<()> {
     }
 }
 
-/// What is to be bound, without where.
-fn candidate(component: &Path, config: &str, assignments: &[String]) -> Result<SetPolicy> {
-    let bytes = component::read(component)?;
+/// What is to be bound, without where: the bytes of a file with its signature, or a place that the broker fetches it from.
+fn candidate(component: &str, config: &str, assignments: &[String]) -> Result<SetPolicy> {
     let mut config = config::parse(config)?;
-    if !assignments.is_empty() {
-        config::assign(&mut config, assignments, &keys_of(component, &bytes)?)?;
-    }
-    Ok(SetPolicy {
+    let mut wanted = SetPolicy {
         pattern: String::new(),
         kind: Kind::Flush,
-        component: STANDARD.encode(bytes),
-        source: component.display().to_string(),
-        config: Value::Object(config),
+        component: String::new(),
+        plugin: String::new(),
+        signature: None,
+        source: String::new(),
+        config: Value::Null,
         by: String::new(),
         digest: None,
-    })
+    };
+    if ["s3://", "oci://"].iter().any(|scheme| component.starts_with(scheme)) {
+        if !assignments.is_empty() {
+            let problem =
+                format!("{component} is for the broker to fetch, and KEY=VALUE needs the schema of a component here: use --config");
+            return Err(Usage(problem).into());
+        }
+        component.clone_into(&mut wanted.plugin);
+    } else {
+        let found = source::read(Path::new(component))?;
+        if !assignments.is_empty() {
+            config::assign(&mut config, assignments, &keys_of(&found.path, &found.bytes)?)?;
+        }
+        wanted.source = found.path.display().to_string();
+        (wanted.component, wanted.signature) = (STANDARD.encode(found.bytes), found.signature);
+    }
+    wanted.config = Value::Object(config);
+    Ok(wanted)
 }
 
 /// What a component says that its config may be.
@@ -203,8 +220,22 @@ mod tests {
             "calls": 7, "faults": 3, "fallbacks": 4, "clamps": 1, "breaker": "open", "degraded": "quarantined", "last_message": "too late",
             "warm": 1, "cold": 2, "cold_reason": "why",
         });
-        let expected =
-            ["*", "flush", "slow", "1.2.0", "0123456789ab", "4", "7", "3", "4", "1", "open", "degraded(quarantined)", "1 warm, 2 cold(why)", "too late"];
+        let expected = [
+            "*",
+            "flush",
+            "slow",
+            "1.2.0",
+            "0123456789ab",
+            "4",
+            "7",
+            "3",
+            "4",
+            "1",
+            "open",
+            "degraded(quarantined)",
+            "1 warm, 2 cold(why)",
+            "too late",
+        ];
         assert_eq!(row(&status), expected.map(String::from));
     }
 

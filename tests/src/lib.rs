@@ -8,6 +8,7 @@ pub mod load;
 pub mod member;
 pub mod plugins;
 pub mod records;
+pub mod registry;
 pub mod security;
 pub mod servers;
 pub mod stores;

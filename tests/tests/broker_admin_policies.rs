@@ -156,6 +156,7 @@ async fn a_policy_config_changes_alone_and_a_policy_goes_with_its_config() -> an
         config: serde_json::json!({ "all": true }),
         by: "operator".into(),
         digest: None,
+        signature: component.signature,
     };
     broker.storage.bind(everywhere).await?;
     assert_eq!(shown(&mut client, "topic").await?, is("fixed-index", r#"{"all":true}"#, 3), "of a pattern");

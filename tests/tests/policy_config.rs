@@ -28,7 +28,7 @@ fn sentence(told: &str) -> String {
 async fn at_boot(config: &Value) -> anyhow::Result<String> {
     let component = plugin("flush-latency").display().to_string();
     let table = toml::Table::try_from(config)?;
-    let rule = BindingRule { pattern: "*".into(), kind: Kind::Flush, plugin: component, config: table };
+    let rule = BindingRule { pattern: "*".into(), kind: Kind::Flush, plugin: component, digest: None, config: table };
     let broker = Cluster::local_with(|settings| settings.bindings.push(rule))?;
     let running = broker.start().await?;
     let listed = running.tidegate(&["policy", "list"]).await?;

@@ -154,6 +154,8 @@ mod tests {
             at_ms: 0,
             plugin: "flush-threshold".into(),
             generation: 1,
+            signature: String::new(),
+            signed_by: String::new(),
         }
     }
 

@@ -17,6 +17,7 @@ mod inspect;
 mod new;
 mod play;
 mod scenario;
+mod sign;
 mod test;
 mod toolchain;
 mod wrap;
@@ -44,6 +45,10 @@ enum PluginCommand {
     Test(test::TestArgs),
     /// Measure a component beside the built-in policies
     Bench(bench::BenchArgs),
+    /// Make a key to sign with
+    Keygen(sign::KeygenArgs),
+    /// Sign components: whoever trusts the key knows that they are yours
+    Sign(sign::SignArgs),
 }
 
 #[derive(Debug, Args)]
@@ -72,6 +77,8 @@ pub(crate) fn run(args: &PluginArgs, json: bool, out: &mut dyn Write) -> Result<
         PluginCommand::Check(args) => answer(json, out, &check::run(args)?, |found| {
             format!("ok: {} {} decides {}, contract {}\n", found.name, found.version, inspect::kinds(found), found.contract)
         }),
+        PluginCommand::Keygen(args) => answer(json, out, &sign::keygen(args)?, sign::Key::describe),
+        PluginCommand::Sign(args) => answer(json, out, &sign::sign(args)?, |signed| signed.iter().map(|one| format!("{one}\n")).collect()),
         PluginCommand::Inspect(args) => answer(json, out, &inspect::run(args)?, inspect::Inspected::describe),
         PluginCommand::Test(args) => {
             let report = test::run(args)?;

@@ -51,6 +51,7 @@ impl Config {
         if args.token.is_some() {
             self.settings.admin.token.clone_from(&args.token);
         }
+        self.settings.plugins.require_signed |= args.require_signed;
         for bind in &args.bind {
             self.settings.bindings.push(binding(bind)?);
         }
@@ -64,7 +65,7 @@ fn binding(text: &str) -> Result<BindingRule> {
     let (what, plugin) = text.split_once('=').ok_or_else(|| wrong("expected [PATTERN:]KIND=PLUGIN".to_owned()))?;
     let (pattern, kind) = what.rsplit_once(':').unwrap_or(("*", what));
     let kind = kind.parse().map_err(|e: tidegate::Error| wrong(e.to_string()))?;
-    Ok(BindingRule { pattern: pattern.to_owned(), kind, plugin: plugin.to_owned(), config: toml::Table::new() })
+    Ok(BindingRule { pattern: pattern.to_owned(), kind, plugin: plugin.to_owned(), digest: None, config: toml::Table::new() })
 }
 
 /// Names the store in the ready line.

@@ -71,8 +71,15 @@ pub struct SetPolicy {
     pub pattern: String,
     /// Which decision.
     pub kind: Kind,
-    /// The component's bytes, in base64.
+    /// The component's bytes, in base64; left out where `plugin` is given.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub component: String,
+    /// Where the host fetches it from: `s3://bucket/key`, `oci://registry/name:tag`, a name in its `policy.directory`, or a stored digest.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub plugin: String,
+    /// The component's signature, where `component` is given: see [`signature`](crate::policy::signature).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
     /// Where it came from, for people.
     #[serde(default)]
     pub source: String,

@@ -20,16 +20,26 @@ pub(super) async fn list(State(storage): State<Storage>) -> Result<Reply<PolicyL
 }
 
 pub(super) async fn set(State(storage): State<Storage>, Body(body): Body<SetPolicy>) -> Result<Reply<PolicyChange>, Failure> {
-    let bind = wanted(body)?;
-    changed(storage, move |host| async move { host.bind(bind).await }).await
+    changed(storage, move |host| async move { host.bind(wanted(&host, body).await?).await }).await
 }
 
 /// What a request asks to be bound.
-pub(super) fn wanted(body: SetPolicy) -> Result<Bind> {
-    let invalid = |e| Error::new(ErrorKind::InvalidInput, format!("field `component` is no base64: {e}"));
-    let component = STANDARD.decode(&body.component).map_err(invalid)?.into();
-    let SetPolicy { pattern, kind, source, config, by, digest, .. } = body;
-    Ok(Bind { pattern, kind, component, source, config, by: named(by), digest })
+pub(super) async fn wanted(storage: &Storage, body: SetPolicy) -> Result<Bind> {
+    let SetPolicy { pattern, kind, component, plugin, signature, source, config, by, digest } = body;
+    let by = named(by);
+    if plugin.is_empty() {
+        let invalid = |e| Error::new(ErrorKind::InvalidInput, format!("field `component` is no base64: {e}"));
+        let component = STANDARD.decode(&component).map_err(invalid)?.into();
+        return Ok(Bind { pattern, kind, component, source, config, by, digest, signature });
+    }
+    if !component.is_empty() || signature.is_some() {
+        return Err(Error::new(
+            ErrorKind::InvalidInput,
+            "fields `component` and `signature` do not go with `plugin`: give bytes or a place",
+        ));
+    }
+    let found = storage.fetch_component(&plugin, digest.as_deref()).await?;
+    Ok(Bind { pattern, kind, component: found.bytes, source: found.source, config, by, digest, signature: found.signature })
 }
 
 pub(super) async fn unset(

@@ -16,8 +16,7 @@ pub(super) async fn list(State(storage): State<Storage>) -> Result<Reply<ShadowL
 }
 
 pub(super) async fn start(State(storage): State<Storage>, Body(body): Body<SetPolicy>) -> Result<Reply<ShadowList>, Failure> {
-    let bind = wanted(body)?;
-    shown(&[to_its_end(async move { storage.shadow(bind).await }).await?])
+    shown(&[to_its_end(async move { storage.shadow(wanted(&storage, body).await?).await }).await?])
 }
 
 pub(super) async fn promote(State(storage): State<Storage>, Body(body): Body<PromoteShadow>) -> Result<Reply<PolicyChange>, Failure> {

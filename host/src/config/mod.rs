@@ -15,6 +15,7 @@ mod file;
 mod guard;
 mod host;
 mod pattern;
+mod plugins;
 mod policy;
 mod resolve;
 mod store;
@@ -25,6 +26,7 @@ pub use file::SettingsFile;
 pub use guard::{BreakerSettings, GuestLogSettings};
 pub use host::HostSettings;
 pub use pattern::Pattern;
+pub use plugins::{PluginSettings, RegistrySettings, TrustedKey};
 pub use policy::{BindingRule, PolicySettings, WORKER_STACK_BYTES};
 pub use resolve::resolve;
 pub use store::{S3Settings, StoreSettings};
@@ -40,6 +42,8 @@ pub struct Settings {
     pub host: HostSettings,
     /// Limits on policies.
     pub policy: PolicySettings,
+    /// Where plugins come from, and whose signatures count.
+    pub plugins: PluginSettings,
     /// What a topic gets unless a rule or its own config says otherwise.
     pub topic_defaults: TopicSettings,
     /// Per-topic settings by glob; of several that match, the last one wins, field by field.
@@ -68,6 +72,7 @@ impl Settings {
         self.store.check(&mut bounds);
         self.host.check(&mut bounds);
         self.policy.check(&mut bounds);
+        self.plugins.check(&mut bounds);
         self.topic_defaults.check("topic_defaults", &mut bounds);
         if u64::from(self.topic_defaults.max_batch_bytes) > self.host.buffer_bytes {
             bounds.problem("topic_defaults.max_batch_bytes", "is above host.buffer_bytes: such a batch could never be taken");

@@ -87,8 +87,12 @@ pub struct BindingRule {
     pub pattern: String,
     /// Which decision.
     pub kind: Kind,
-    /// A component's path, or the name of one in `policy.directory`.
+    /// A component's path, that of a directory with one component, the name of one in `policy.directory`, `s3://bucket/key`, or
+    /// `oci://registry/name:tag`.
     pub plugin: String,
+    /// Digest that it must have: `sha256:` and 64 hex digits; left out: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
     /// Passed to its `init` as JSON.
     #[serde(default)]
     pub config: toml::Table,

@@ -157,6 +157,8 @@ fn binding(by: u128) -> Binding {
         at_ms: 7,
         plugin: "by-size".to_owned(),
         generation: 1,
+        signature: String::new(),
+        signed_by: String::new(),
     }
 }
 

@@ -77,6 +77,12 @@ pub struct Binding {
     /// Generation of the set that it was bound with; 0 in what was stored before generations were.
     #[serde(default)]
     pub generation: u64,
+    /// The component's signature; empty: it has none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub signature: String,
+    /// Whose key signed it, as the host that bound it knew; empty: nobody's whom it trusts.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub signed_by: String,
 }
 
 /// All bindings, in order of precedence (last wins).

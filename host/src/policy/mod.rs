@@ -17,6 +17,7 @@ mod host;
 mod kinds;
 mod samples;
 mod shadow;
+pub mod signature;
 mod types;
 pub mod wasm;
 mod worker;

@@ -92,6 +92,8 @@ pub struct Bind {
     pub by: String,
     /// Digest that the component must have: `sha256:` and 64 hex digits; `None`: any.
     pub digest: Option<String>,
+    /// Its signature, if it has one: see [`signature`](crate::policy::signature).
+    pub signature: Option<String>,
 }
 
 /// A component, and where it was found.
@@ -99,8 +101,10 @@ pub struct Bind {
 pub struct Component {
     /// The component.
     pub bytes: bytes::Bytes,
-    /// The name or digest under which it was found.
+    /// Where it was found.
     pub source: String,
+    /// Its signature, if it has one.
+    pub signature: Option<String>,
 }
 
 /// A change of a binding to take back.

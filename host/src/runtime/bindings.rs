@@ -11,7 +11,7 @@
 //! change      the next set and its history: pure          attempts   what changed nothing
 //! components  bytes in the object store                   kept       plugins that went out of use
 //! rules       what the settings file binds                named      components by name
-//! shadows     candidates that run beside, on this host alone
+//! shadows     candidates that run beside, on this host   sources    files, S3, registries
 //! ```
 
 mod attempts;
@@ -22,6 +22,7 @@ mod named;
 mod requests;
 mod rules;
 mod shadows;
+mod sources;
 mod stable;
 mod turns;
 
@@ -33,6 +34,7 @@ use self::attempts::Attempts;
 use self::components::Components;
 use self::kept::Kept;
 use self::shadows::Candidates;
+use self::sources::Sources;
 use self::turns::Turns;
 use super::api::BindingChange;
 use crate::config::Settings;
@@ -43,6 +45,7 @@ use crate::index::ENTRY_LEN;
 use crate::log::Shared;
 use crate::metadata::{Binding, BindingSet, Change, SharedMetadata, Versioned};
 use crate::metrics::Metrics;
+use crate::policy::signature::Trust;
 use crate::policy::{ActiveBinding, BindingStatus, Context, PolicyHost, PolicySource};
 use crate::types::WINDOW;
 
@@ -70,6 +73,8 @@ pub(super) struct Bindings {
     metrics: Arc<Metrics>,
     policies: PolicyHost,
     components: Components,
+    sources: Sources,
+    trust: Trust,
     /// For trying out what is to be bound.
     context: Context,
     /// Of the embedder, then of the settings file: below all others.
@@ -93,14 +98,19 @@ impl Bindings {
         own: Vec<ActiveBinding>,
     ) -> Result<Self> {
         let context = trial_context(settings);
+        let sources = Sources::new(settings, shared.env.clone(), shared.metrics.clone());
+        let trust = Trust::new(settings.plugins.require_signed, &settings.plugins.trust);
+        let loading = rules::Loading { sources: &sources, trust: &trust, policies: &policies, context: &context, metrics: &shared.metrics };
         let mut rules = own;
-        rules.extend(rules::load(settings, &policies, &context, &shared.metrics).await);
+        rules.extend(loading.load(&settings.bindings).await);
         policies.set_bindings(rules.clone())?;
         Ok(Self {
             env: shared.env.clone(),
             metadata,
             metrics: shared.metrics.clone(),
-            components: Components::new(shared.store.clone(), policies.clone()),
+            components: Components::new(shared.store.clone(), policies.clone(), trust.clone()),
+            sources,
+            trust,
             policies,
             context,
             rules,

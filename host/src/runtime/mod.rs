@@ -348,6 +348,13 @@ impl Storage {
         self.host.bindings.component(name, &self.host.settings.policy).await
     }
 
+    /// A component from wherever it is: as [`component`](Self::component), or from `s3://bucket/key` or `oci://registry/name:tag`, with the digest that
+    /// it must have. [`Unavailable`](ErrorKind::Unavailable) says where it was looked for.
+    pub async fn fetch_component(&self, source: &str, pinned: Option<&str>) -> Result<Component> {
+        self.host.gate.readable()?;
+        self.host.bindings.fetch(source, pinned, &self.host.settings.policy).await
+    }
+
     /// Removes the binding of exactly this pattern and kind.
     pub async fn unbind(&self, pattern: &str, kind: Kind, by: &str) -> Result<BindingChange> {
         self.host.gate.writable()?;

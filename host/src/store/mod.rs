@@ -20,6 +20,7 @@ use crate::types::TimestampMs;
 
 mod budget;
 pub mod conformance;
+mod http;
 mod key;
 mod local;
 mod memory;
@@ -30,6 +31,7 @@ mod s3;
 mod single_writer;
 
 pub use crate::metrics::StoreStats;
+pub use http::{HttpAnswer, HttpClient, HttpGet};
 pub use key::{MAX_KEY_BYTES, MAX_OBJECT_BYTES};
 pub use local::LocalStore;
 pub use memory::{Conditions, Damage, Effect, Fault, Gate, MemoryStore, Reply, Request, RequestRecord, Script};

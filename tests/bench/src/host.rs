@@ -51,6 +51,7 @@ impl Plugins {
             config: serde_json::json!({}),
             by: "bench".to_owned(),
             digest: None,
+            signature: None,
         };
         host.bind(bind).await?;
         Ok(())

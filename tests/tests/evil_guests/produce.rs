@@ -12,7 +12,7 @@ use crate::kit::{evil, metric};
 
 /// A request to bind.
 pub fn bind(pattern: &str, kind: Kind, component: Bytes, config: Value) -> Bind {
-    Bind { pattern: pattern.into(), kind, component, source: "a test".into(), config, by: "tester".into(), digest: None }
+    Bind { pattern: pattern.into(), kind, component, source: "a test".into(), config, by: "tester".into(), digest: None, signature: None }
 }
 
 /// A call after those that a policy is tried out with before it is bound.

@@ -111,8 +111,7 @@ impl Guest<'_> {
         let contract =
             include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../wit/policy.wit")).replace("@0.1.0", &format!("@{}", self.contract));
         let stateful = "world stateful-flush { import log; export describe; export flush; export state; }";
-        let (contract, world) =
-            if self.snapshot.is_empty() { (contract, "flush-policy") } else { (contract + stateful, "stateful-flush") };
+        let (contract, world) = if self.snapshot.is_empty() { (contract, "flush-policy") } else { (contract + stateful, "stateful-flush") };
         let mut resolve = wit_parser::Resolve::default();
         let package = resolve.push_str("policy.wit", &contract).expect("the contract parses");
         let world = resolve.select_world(&[package], Some(world)).expect("the contract has the world");

@@ -20,6 +20,7 @@ fn bind(by: &str, pattern: &str, spacing_bytes: u64) -> Bind {
         config: serde_json::json!({}),
         by: by.to_owned(),
         digest: None,
+        signature: None,
     }
 }
 

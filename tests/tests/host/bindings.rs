@@ -17,6 +17,7 @@ fn bind(pattern: &str, component: Vec<u8>) -> Bind {
         config: serde_json::json!({}),
         by: "tester".to_owned(),
         digest: None,
+        signature: None,
     }
 }
 
@@ -85,7 +86,13 @@ async fn what_the_settings_bind_is_tried_out_too() {
     let rule = |name: &str, component: Vec<u8>| {
         let path = directory.path().join(name);
         std::fs::write(&path, component).unwrap();
-        BindingRule { pattern: "*".to_owned(), kind: Kind::Index, plugin: path.display().to_string(), config: toml::Table::new() }
+        BindingRule {
+            pattern: "*".to_owned(),
+            kind: Kind::Index,
+            plugin: path.display().to_string(),
+            digest: None,
+            config: toml::Table::new(),
+        }
     };
     let rules = vec![rule("good.wasm", fixed_index(8_192)), rule("bad.wasm", index_with_limit(16_384, 500))];
     let world = World::with(|s| s.bindings = rules);

@@ -53,6 +53,7 @@ impl Service {
             config,
             by: author(&who(session)),
             digest: None,
+            signature: component.signature,
         })
     }
 

@@ -38,6 +38,12 @@ fault_classes! {
         TooLarge = "too_large",
         /// Other bytes than those that were pinned.
         DigestMismatch = "digest_mismatch",
+        /// It is not signed, and must be.
+        Unsigned = "unsigned",
+        /// It is signed by a key that is not trusted, and must be signed by one that is.
+        Untrusted = "untrusted",
+        /// Its signature does not fit.
+        BadSignature = "bad_signature",
         /// It needs a WebAssembly feature that is off.
         FeatureDisabled = "feature_disabled",
         /// The compiler refused it.

@@ -138,6 +138,8 @@ mod tests {
             at_ms: 0,
             plugin: format!("plugin-{digest}"),
             generation: 0,
+            signature: String::new(),
+            signed_by: String::new(),
         }
     }
 

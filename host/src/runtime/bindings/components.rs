@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::Binding;
+use crate::policy::signature::Trust;
 use crate::policy::wasm::{digest, verify_digest};
 use crate::policy::{PolicyHost, PolicySource};
 use crate::store::{Body, GetRange, ObjectStore, PutMode, StoreErrorKind};
@@ -14,11 +15,12 @@ use crate::store::{Body, GetRange, ObjectStore, PutMode, StoreErrorKind};
 pub(super) struct Components {
     store: Arc<dyn ObjectStore>,
     policies: PolicyHost,
+    trust: Trust,
 }
 
 impl Components {
-    pub(super) fn new(store: Arc<dyn ObjectStore>, policies: PolicyHost) -> Self {
-        Self { store, policies }
+    pub(super) fn new(store: Arc<dyn ObjectStore>, policies: PolicyHost, trust: Trust) -> Self {
+        Self { store, policies, trust }
     }
 
     /// Stores a component, unless it is there; a damaged one is mended.
@@ -51,6 +53,9 @@ impl Components {
 
     /// The plugin of a binding; the problem is for people.
     pub(super) async fn load(&self, binding: &Binding) -> Result<Arc<dyn PolicySource>, String> {
+        // Whoever bound it may have trusted others, or nobody.
+        let signature = Some(binding.signature.as_str()).filter(|signature| !signature.is_empty());
+        self.trust.check(&binding.digest, signature).map_err(|e| e.to_string())?;
         let bytes = self.bytes(&binding.digest).await.map_err(|e| e.to_string())?;
         let plugin = self.policies.check_and_load(bytes).await.map_err(|e| e.to_string())?;
         if plugin.kinds().contains(&binding.kind) { Ok(plugin) } else { Err(format!("{} decides no {}", plugin.name(), binding.kind)) }

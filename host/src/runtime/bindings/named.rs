@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::{Bindings, rules, stable};
+use super::{Bindings, rules, sources};
 use crate::config::PolicySettings;
 use crate::error::{Error, ErrorKind, Result};
 use crate::runtime::api::Component;
@@ -24,7 +24,7 @@ impl Bindings {
             };
             let stored = self.components.bytes(name).await;
             let bytes = stored.map_err(|e| if e.kind() == ErrorKind::NotFound { missing(e) } else { e })?;
-            return Ok(Component { bytes, source: name.to_owned() });
+            return Ok(Component { bytes, source: name.to_owned(), signature: self.signature_of(name) });
         }
         if !is_bare(name) {
             let message = format!("{:?} is no name of a policy: letters, digits, '.', '_' and '-' are allowed", shortened(name));
@@ -40,8 +40,25 @@ impl Bindings {
             let message = format!("there is no policy {name:?} in policy.directory, expected one of: {there}");
             return Err(Error::new(ErrorKind::InvalidInput, message));
         }
-        let bytes = stable::read(&path, settings.component_bytes).await.map_err(|e| Error::new(ErrorKind::InvalidInput, e))?;
-        Ok(Component { bytes: bytes.into(), source: name.to_owned() })
+        let path = path.to_str().ok_or_else(|| Error::new(ErrorKind::InvalidInput, "the path of policy.directory is no UTF-8"))?;
+        let component = self.sources.fetch(path, None).await.map_err(sources::refused)?;
+        Ok(Component { source: name.to_owned(), ..component })
+    }
+
+    /// The component at a place: [`component`](Self::component) of a bare name or a digest, or what `s3://` and `oci://` name.
+    pub(in crate::runtime) async fn fetch(&self, source: &str, pinned: Option<&str>, settings: &PolicySettings) -> Result<Component> {
+        if sources::is_remote(source) {
+            return self.sources.fetch(source, pinned).await.map_err(sources::refused);
+        }
+        self.component(source, settings).await
+    }
+
+    /// The signature that a stored component was bound with.
+    fn signature_of(&self, digest: &str) -> Option<String> {
+        let set = self.in_force();
+        let earlier = set.history.iter().filter_map(|change| change.before.as_ref()).map(|placed| &placed.binding);
+        let bound = set.bindings.iter().chain(earlier).filter(|binding| binding.digest == digest);
+        bound.map(|binding| &binding.signature).find(|signature| !signature.is_empty()).cloned()
     }
 }
 

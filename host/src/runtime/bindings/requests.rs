@@ -12,8 +12,8 @@ use super::{Bindings, active};
 use crate::config::Pattern;
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::{Action, Binding, BindingSet, Place};
-use crate::policy::wasm::{LoadError, digest, verify_digest};
 use crate::policy::guard::Start;
+use crate::policy::wasm::{LoadError, digest, verify_digest};
 use crate::policy::{ActiveBinding, FaultClass, Kind, PolicySource};
 use crate::runtime::api::{Bind, BindingChange, RollBack};
 use crate::store::StoreError;
@@ -66,6 +66,8 @@ impl Bindings {
             at_ms: self.env.unix_ms(),
             plugin: wanted.plugin.clone(),
             generation: 0,
+            signed_by: self.signed_by(&wanted.digest, bind.signature.as_deref()).map_err(refused)?,
+            signature: bind.signature.unwrap_or_default(),
         };
         let start = self.policies.trial(&active(&binding, Ok(plugin.clone())), &self.context).await.map_err(refused)?;
         self.components.keep(&binding.digest, bind.component).await?;
@@ -89,11 +91,17 @@ impl Bindings {
         if let Some(pinned) = &bind.digest {
             verify_digest(&bind.component, pinned).map_err(refused)?;
         }
+        self.signed_by(&wanted.digest, bind.signature.as_deref()).map_err(refused)?;
         Pattern::new(&bind.pattern)?;
         wanted.bounded_config().map_err(refused)?;
         let plugin: Arc<dyn PolicySource> = self.policies.check_and_load(bind.component.clone()).await.map_err(refused)?;
         plugin.name().clone_into(&mut wanted.plugin);
         Ok(plugin)
+    }
+
+    /// Who vouches for a component, as far as this host cares.
+    fn signed_by(&self, digest: &str, signature: Option<&str>) -> Result<String, LoadError> {
+        self.trust.check(digest, signature).map(|signed| signed.0)
     }
 
     async fn try_roll_back(&self, to: Option<u64>, wanted: &mut Wanted, ticket: &Ticket) -> Result<BindingChange> {
@@ -120,6 +128,8 @@ impl Bindings {
 
     /// The plugin of a binding that was in force, tried out like a new one; and how its instances will take over.
     async fn tried(&self, place: &Place, binding: &Binding) -> Result<(Arc<dyn PolicySource>, Start)> {
+        let signature = Some(binding.signature.as_str()).filter(|signature| !signature.is_empty());
+        self.signed_by(&binding.digest, signature).map_err(|error| refused(place, error))?;
         let loaded = self.loaded(&*self.published.lock().await, binding);
         let plugin = match loaded {
             Some(plugin) => plugin,

@@ -1,59 +1,74 @@
-//! What the settings file binds: components in files, read once at start and tried out like what is bound at run time.
+//! What the settings file binds: components from files, S3 or registries, fetched once at start and tried out like what is bound at run time.
 //!
-//! A file that cannot be loaded, or a policy that refuses its config, does not stop the host: the built-in decides, the log and the status say
+//! A component that cannot be loaded, or a policy that refuses its config, does not stop the host: the built-in decides, the log and the status say
 //! so, in the words in which a request would have been refused.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::stable;
-use crate::config::{BindingRule, PolicySettings, Settings};
+use super::sources::Sources;
+use crate::config::BindingRule;
 use crate::metrics::Metrics;
-use crate::policy::{ActiveBinding, Context, PolicyHost, PolicySource};
+use crate::policy::signature::Trust;
+use crate::policy::wasm::{LoadError, digest};
+use crate::policy::{ActiveBinding, Context, FaultClass, PolicyHost, PolicySource};
 
-/// In the order of the file.
-pub(super) async fn load(settings: &Settings, policies: &PolicyHost, context: &Context, metrics: &Metrics) -> Vec<ActiveBinding> {
-    let mut active = Vec::with_capacity(settings.bindings.len());
-    for rule in &settings.bindings {
-        let path = locate(&rule.plugin, settings.policy.directory.as_deref());
-        let plugin = load_one(rule, &path, &settings.policy, policies).await;
-        let config = serde_json::to_value(&rule.config).unwrap_or_default();
-        let loaded = ActiveBinding { pattern: rule.pattern.clone(), kind: rule.kind, plugin, config, source: path.display().to_string() };
-        active.push(tried(loaded, policies, context, metrics).await);
-    }
-    active
+/// What loading takes.
+pub(super) struct Loading<'a> {
+    pub(super) sources: &'a Sources,
+    pub(super) trust: &'a Trust,
+    pub(super) policies: &'a PolicyHost,
+    pub(super) context: &'a Context,
+    pub(super) metrics: &'a Metrics,
 }
 
-/// The binding, or its problem in place of its plugin.
-async fn tried(mut binding: ActiveBinding, policies: &PolicyHost, context: &Context, metrics: &Metrics) -> ActiveBinding {
-    if binding.plugin.is_ok()
-        && let Err(refusal) = policies.trial(&binding, context).await
-    {
-        binding.plugin = Err(refusal.to_string());
+impl Loading<'_> {
+    /// In the order of the file.
+    pub(super) async fn load(&self, rules: &[BindingRule]) -> Vec<ActiveBinding> {
+        let mut active = Vec::with_capacity(rules.len());
+        for rule in rules {
+            let (source, plugin) = match self.load_one(rule).await {
+                Ok((source, plugin)) => (source, Ok(plugin)),
+                Err(refusal) => (rule.plugin.clone(), Err(refusal.to_string())),
+            };
+            let config = serde_json::to_value(&rule.config).unwrap_or_default();
+            let loaded = ActiveBinding { pattern: rule.pattern.clone(), kind: rule.kind, plugin, config, source };
+            active.push(self.tried(loaded).await);
+        }
+        active
     }
-    if let Err(problem) = &binding.plugin {
-        metrics.runtime.binding_failures.inc();
-        let ActiveBinding { pattern, kind, source, .. } = &binding;
-        tracing::error!(pattern, %kind, path = source, problem, "a policy of the settings is not in force; the built-in decides");
-    }
-    binding
-}
 
-async fn load_one(
-    rule: &BindingRule,
-    path: &Path,
-    limits: &PolicySettings,
-    policies: &PolicyHost,
-) -> Result<Arc<dyn PolicySource>, String> {
-    let bytes = stable::read(path, limits.component_bytes).await?;
-    let plugin = policies.check_and_load(bytes.into()).await.map_err(|e| e.to_string())?;
-    if plugin.kinds().contains(&rule.kind) { Ok(plugin) } else { Err(format!("{} decides no {}", plugin.name(), rule.kind)) }
+    /// The binding, or its problem in place of its plugin.
+    async fn tried(&self, mut binding: ActiveBinding) -> ActiveBinding {
+        if binding.plugin.is_ok()
+            && let Err(refusal) = self.policies.trial(&binding, self.context).await
+        {
+            binding.plugin = Err(refusal.to_string());
+        }
+        if let Err(problem) = &binding.plugin {
+            self.metrics.runtime.binding_failures.inc();
+            let ActiveBinding { pattern, kind, source, .. } = &binding;
+            tracing::error!(pattern, %kind, source, problem, "a policy of the settings is not in force; the built-in decides");
+        }
+        binding
+    }
+
+    async fn load_one(&self, rule: &BindingRule) -> Result<(String, Arc<dyn PolicySource>), LoadError> {
+        let component = self.sources.fetch(&rule.plugin, rule.digest.as_deref()).await?;
+        self.trust.check(&digest(&component.bytes), component.signature.as_deref())?;
+        let plugin = self.policies.check_and_load(component.bytes).await?;
+        if plugin.kinds().contains(&rule.kind) {
+            return Ok((component.source, plugin));
+        }
+        let problem = format!("{} decides no {}", plugin.name(), rule.kind);
+        Err(LoadError::new(FaultClass::MissingExport, problem, "bind it to what it decides"))
+    }
 }
 
 /// A path as it is; a bare name in the directory, its ending left out or not.
-fn locate(plugin: &str, directory: Option<&Path>) -> PathBuf {
+pub(super) fn locate(plugin: &str, directory: Option<&Path>) -> PathBuf {
     let path = PathBuf::from(plugin);
-    let bare = path.components().count() == 1 && !path.is_file();
+    let bare = path.components().count() == 1 && !path.exists();
     match directory {
         Some(directory) if bare => in_directory(plugin, directory),
         _ => path,

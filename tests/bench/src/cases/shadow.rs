@@ -49,13 +49,21 @@ fn looping(report: &Report, plugins: &Plugins, runtime: &Runtime) -> Result<()> 
                 let p99 = side.acks_p99(ACKS).await?;
                 if shadowed {
                     let status = side.host.policy_shadows().pop().context("a shadow is listed")?;
-                    ensure!(!status.dropped.is_empty() && status.last_class == "call.timeout", "its breaker has not dropped it: {status:?}");
+                    ensure!(
+                        !status.dropped.is_empty() && status.last_class == "call.timeout",
+                        "its breaker has not dropped it: {status:?}"
+                    );
                 }
                 side.host.close().await?;
                 anyhow::Ok(p99)
             })
         };
-        let (a, b) = if round % 2 == 0 { (p99(true)?, p99(false)?) } else { let b = p99(false)?; (p99(true)?, b) };
+        let (a, b) = if round % 2 == 0 {
+            (p99(true)?, p99(false)?)
+        } else {
+            let b = p99(false)?;
+            (p99(true)?, b)
+        };
         with.push(a);
         without.push(b);
         ratios.push(a / b);
@@ -87,6 +95,7 @@ impl Side {
             config: serde_json::from_str(config)?,
             by: "bench".to_owned(),
             digest: None,
+            signature: None,
         };
         self.host.shadow(bind).await?;
         Ok(())
