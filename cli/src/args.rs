@@ -249,7 +249,7 @@ pub(crate) enum PolicyCommand {
         pattern: String,
         /// flush, index or read-ahead.
         kind: Kind,
-        /// The component: a file, a directory with one, s3://bucket/key or oci://registry/name:tag[@sha256:HEX]; the latter two the broker fetches.
+        /// The component: a file, a directory with one, s3://bucket/key or oci://registry/name:tag, also with @sha256:HEX; the broker fetches the latter two.
         component: String,
         /// Keys of its config, over those of `--config`; `tidegate policy config` lists them.
         #[arg(value_name = "KEY=VALUE")]
@@ -287,7 +287,7 @@ pub(crate) struct ShadowArgs {
     /// flush, index or read-ahead.
     #[arg(required = true)]
     pub(crate) kind: Option<Kind>,
-    /// The candidate: a file, a directory with one, s3://bucket/key or oci://registry/name:tag[@sha256:HEX].
+    /// The candidate: a file, a directory with one, s3://bucket/key or oci://registry/name:tag with or without @sha256:HEX.
     #[arg(required = true)]
     pub(crate) component: Option<String>,
     /// Keys of its config, over `--config`.

@@ -91,7 +91,7 @@ impl Manifest {
         bytes
     }
 
-    /// Reads an encoded manifest. Damage and a newer version are told apart by [`FormatError::kind`].
+    /// Reads an encoded manifest. Damage and a newer version are told apart by [`FormatProblem::kind`](crate::codec::FormatProblem::kind).
     pub fn decode(bytes: &[u8]) -> Result<Self, FormatError> {
         let mut r = Reader::open("manifest", bytes, 0, MAGIC, VERSION)?;
         let flags = r.u16()?;
