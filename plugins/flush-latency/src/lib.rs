@@ -72,13 +72,14 @@ impl Policy for Latency {
         })
     }
 
-    /// The hold as it was learned; a successor with another target moves on from there.
+    /// The hold as it was learned, and when it may move; a successor with another target moves on from there.
     fn snapshot(&self) -> Vec<u8> {
-        tidegate_guest::encode(&self.hold_us)
+        tidegate_guest::encode(&(self.hold_us, self.settling))
     }
 
     fn restore(&mut self, _: &str, snapshot: &[u8]) -> Result<(), String> {
-        let hold_us: Option<u64> = tidegate_guest::decode(snapshot)?;
+        let (hold_us, settling): (Option<u64>, u32) = tidegate_guest::decode(snapshot)?;
+        self.settling = settling;
         self.hold_us = hold_us.map(|hold| hold.clamp(MIN_HOLD_US, self.target_us.max(MIN_HOLD_US)));
         Ok(())
     }
