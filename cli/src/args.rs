@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tidegate::policy::Kind;
 
+use crate::config::ConfigArgs;
+
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 it failed, 2 the command line is wrong.";
 
 /// A storage runtime for Kafka-style logs on S3.
@@ -251,12 +253,8 @@ pub(crate) enum PolicyCommand {
         kind: Kind,
         /// The component: a file, a directory with one, s3://bucket/key or oci://registry/name:tag, also with @sha256:HEX; the broker fetches the latter two.
         component: String,
-        /// Keys of its config, over those of `--config`; `tidegate policy config` lists them.
-        #[arg(value_name = "KEY=VALUE")]
-        assignments: Vec<String>,
-        /// JSON for its `init`, or `@FILE` to read it from a file.
-        #[arg(long, value_name = "JSON", default_value = "{}")]
-        config: String,
+        #[command(flatten)]
+        config: ConfigArgs,
         /// Digest that the component must have; another is refused before anything else.
         #[arg(long, value_name = "sha256:HEX")]
         digest: Option<String>,
@@ -290,12 +288,8 @@ pub(crate) struct ShadowArgs {
     /// The candidate: a file, a directory with one, s3://bucket/key or oci://registry/name:tag with or without @sha256:HEX.
     #[arg(required = true)]
     pub(crate) component: Option<String>,
-    /// Keys of its config, over `--config`.
-    #[arg(value_name = "KEY=VALUE")]
-    pub(crate) assignments: Vec<String>,
-    /// JSON for its `init`, or `@FILE` to read it from a file.
-    #[arg(long, value_name = "JSON", default_value = "{}")]
-    pub(crate) config: String,
+    #[command(flatten)]
+    pub(crate) config: ConfigArgs,
     /// Digest that the component must have; another is refused before anything else.
     #[arg(long, value_name = "sha256:HEX")]
     pub(crate) digest: Option<String>,

@@ -3,10 +3,36 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use clap::Args;
 use serde_json::{Map, Value};
 use tidegate::policy::ConfigSchema;
 
 use crate::failure::Usage;
+
+/// A policy's config.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ConfigArgs {
+    /// Keys of its config, over those of `--config`; `tidegate policy config` lists them
+    #[arg(value_name = "KEY=VALUE")]
+    pub(crate) assignments: Vec<String>,
+    /// Its config: JSON, or `@FILE` to read it from a file
+    #[arg(long, value_name = "JSON", default_value = "{}")]
+    config: String,
+}
+
+impl ConfigArgs {
+    /// What `--config` says.
+    pub(crate) fn whole(&self) -> Result<Map<String, Value>> {
+        parse(&self.config)
+    }
+
+    /// The same with the single keys over it, in the types of a schema.
+    pub(crate) fn typed(&self, schema: &ConfigSchema) -> Result<Map<String, Value>> {
+        let mut config = self.whole()?;
+        assign(&mut config, &self.assignments, schema)?;
+        Ok(config)
+    }
+}
 
 /// JSON itself, or `@` and the file that holds it.
 pub(crate) fn parse(text: &str) -> Result<Map<String, Value>> {
@@ -22,7 +48,7 @@ pub(crate) fn parse(text: &str) -> Result<Map<String, Value>> {
 }
 
 /// The keys in `assignments` over those of `config`. Whether they are right is for the one check of configs to say.
-pub(crate) fn assign(config: &mut Map<String, Value>, assignments: &[String], schema: &ConfigSchema) -> Result<()> {
+fn assign(config: &mut Map<String, Value>, assignments: &[String], schema: &ConfigSchema) -> Result<()> {
     for assignment in assignments {
         let wrong = || Usage(format!("{assignment:?} is no setting of the policy, expected KEY=VALUE"));
         let (key, text) = assignment.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or_else(wrong)?;

@@ -13,7 +13,7 @@ use tidegate::policy::{ConfigKey, ConfigSchema, Kind};
 
 use crate::args::{PolicyArgs, PolicyCommand};
 use crate::client::Admin;
-use crate::config;
+use crate::config::ConfigArgs;
 use crate::failure::Usage;
 use crate::output::{Output, table, time};
 use crate::plugin::component;
@@ -30,8 +30,8 @@ pub(crate) fn run(args: PolicyArgs, output: &Output) -> Result<()> {
             let keys = keys_of(&component, &component::read(&component)?)?.keys();
             output.answer(&keys, |keys| keys_listing(keys))
         }
-        PolicyCommand::Set { pattern, kind, component, assignments, config, digest, by } => {
-            let candidate = candidate(&component, &config, &assignments)?;
+        PolicyCommand::Set { pattern, kind, component, config, digest, by } => {
+            let candidate = candidate(&component, &config)?;
             output.answer(&admin.set_policy(&SetPolicy { pattern, kind, by, digest, ..candidate })?, outcome)
         }
         PolicyCommand::Shadow(args) => shadow::run(args, &admin, output),
@@ -43,8 +43,8 @@ pub(crate) fn run(args: PolicyArgs, output: &Output) -> Result<()> {
 }
 
 /// What is to be bound, without where: the bytes of a file with its signature, or a place that the broker fetches it from.
-fn candidate(component: &str, config: &str, assignments: &[String]) -> Result<SetPolicy> {
-    let mut config = config::parse(config)?;
+fn candidate(component: &str, config: &ConfigArgs) -> Result<SetPolicy> {
+    let mut whole = config.whole()?;
     let mut wanted = SetPolicy {
         pattern: String::new(),
         kind: Kind::Flush,
@@ -57,7 +57,7 @@ fn candidate(component: &str, config: &str, assignments: &[String]) -> Result<Se
         digest: None,
     };
     if ["s3://", "oci://"].iter().any(|scheme| component.starts_with(scheme)) {
-        if !assignments.is_empty() {
+        if !config.assignments.is_empty() {
             let problem =
                 format!("{component} is for the broker to fetch, and KEY=VALUE needs the schema of a component here: use --config");
             return Err(Usage(problem).into());
@@ -65,13 +65,13 @@ fn candidate(component: &str, config: &str, assignments: &[String]) -> Result<Se
         component.clone_into(&mut wanted.plugin);
     } else {
         let found = source::read(Path::new(component))?;
-        if !assignments.is_empty() {
-            config::assign(&mut config, assignments, &keys_of(&found.path, &found.bytes)?)?;
+        if !config.assignments.is_empty() {
+            whole = config.typed(&keys_of(&found.path, &found.bytes)?)?;
         }
         wanted.source = found.path.display().to_string();
         (wanted.component, wanted.signature) = (STANDARD.encode(found.bytes), found.signature);
     }
-    wanted.config = Value::Object(config);
+    wanted.config = Value::Object(whole);
     Ok(wanted)
 }
 

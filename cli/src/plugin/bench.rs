@@ -16,7 +16,7 @@ use tidegate::policy::{Context, Fault, Flush, Index, InitRequest, Kind, Policy, 
 
 use super::component::{self, ComponentArgs};
 use super::play::Told;
-use crate::config;
+use crate::config::ConfigArgs;
 
 /// Calls that are timed together.
 const CALLS: usize = 2_000;
@@ -28,12 +28,8 @@ const INSTANCES: usize = 31;
 pub(crate) struct BenchArgs {
     #[command(flatten)]
     component: ComponentArgs,
-    /// Keys of its config, over those of `--config`
-    #[arg(value_name = "KEY=VALUE")]
-    assignments: Vec<String>,
-    /// Its config: JSON, or `@FILE` to read it from a file
-    #[arg(long, value_name = "JSON", default_value = "{}")]
-    config: String,
+    #[command(flatten)]
+    config: ConfigArgs,
 }
 
 /// What a plugin costs.
@@ -72,8 +68,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<Measured> {
     let refused = || format!("{} is refused", file.display());
     let plugin = load(&bytes, &limits).with_context(refused)?;
     let metered = load_metered(&bytes, &limits).with_context(refused)?;
-    let mut config = config::parse(&args.config)?;
-    config::assign(&mut config, &args.assignments, plugin.config_schema())?;
+    let config = args.config.typed(plugin.config_schema())?;
     let config = Value::Object(config);
     if let Err(problem) = plugin.check_config(&config) {
         bail!("policy {} cannot be measured: {problem}", plugin.name());

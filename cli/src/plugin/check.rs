@@ -9,18 +9,14 @@ use tidegate::policy::wasm::Inspection;
 use tidegate::policy::{ActiveBinding, Context, Kind, PolicyHost, PolicySource};
 
 use super::component::{self, ComponentArgs};
-use crate::config;
+use crate::config::ConfigArgs;
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
     #[command(flatten)]
     component: ComponentArgs,
-    /// Keys of a config to try it with, over those of `--config`
-    #[arg(value_name = "KEY=VALUE")]
-    assignments: Vec<String>,
-    /// A config to try it with: JSON, or `@FILE` to read it from a file
-    #[arg(long, value_name = "JSON", default_value = "{}")]
-    config: String,
+    #[command(flatten)]
+    config: ConfigArgs,
     /// Digest that it must have
     #[arg(long, value_name = "sha256:HEX")]
     digest: Option<String>,
@@ -35,8 +31,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<Inspection> {
     let host = PolicyHost::new(args.component.limits.settings(), Arc::default(), Arc::new(|_| {}));
     let loaded = runtime.block_on(host.check_and_load_pinned(bytes.into(), args.digest.as_deref()));
     let plugin = loaded.with_context(refused)?;
-    let mut config = config::parse(&args.config)?;
-    config::assign(&mut config, &args.assignments, plugin.config_schema())?;
+    let config = args.config.typed(plugin.config_schema())?;
     let source: Arc<dyn PolicySource> = plugin.clone();
     for kind in plugin.kinds() {
         let binding = binding(kind, source.clone(), Value::Object(config.clone()));

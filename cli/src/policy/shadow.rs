@@ -21,7 +21,7 @@ pub(super) fn run(args: ShadowArgs, admin: &Admin, output: &Output) -> Result<()
             let (Some(pattern), Some(kind), Some(component)) = (args.pattern, args.kind, args.component) else {
                 return Err(Usage("expected PATTERN KIND COMPONENT, or status, promote or drop".to_owned()).into());
             };
-            let candidate = candidate(&component, &args.config, &args.assignments)?;
+            let candidate = candidate(&component, &args.config)?;
             output.answer(&admin.shadow_policy(&SetPolicy { pattern, kind, by: args.by, digest: args.digest, ..candidate })?, listing)
         }
     }
