@@ -7,6 +7,7 @@ use bytes::{Bytes, BytesMut};
 use kafka_protocol::messages::produce_request::{PartitionProduceData, TopicProduceData};
 use kafka_protocol::messages::{ApiKey, ProduceRequest, ProduceResponse, RequestHeader, ResponseHeader, TopicName};
 use kafka_protocol::protocol::{Decodable, Encodable, StrBytes};
+use tidegate::env::Env;
 use tidegate::record::testing::{TestRecord, batch_of};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -33,9 +34,10 @@ impl KafkaClient {
         Ok(Self { stream, correlation_id: 0 })
     }
 
-    /// Appends one batch of these values with acks=all, without a retry; the base offset that was acknowledged.
+    /// Appends one batch of these values, of now, with acks=all, without a retry; the base offset that was acknowledged.
     pub async fn produce(&mut self, topic: &str, partition: i32, values: &[String]) -> Result<i64> {
-        let record = |value: &String| TestRecord { timestamp: 0, key: None, value: Some(value.clone().into_bytes()) };
+        let timestamp = Env::system().unix_ms();
+        let record = |value: &String| TestRecord { timestamp, key: None, value: Some(value.clone().into_bytes()) };
         let records = batch_of(values.iter().map(record).collect()).build().freeze();
         let data = PartitionProduceData::default().with_index(partition).with_records(Some(records));
         let name = TopicName(StrBytes::from_string(topic.to_owned()));

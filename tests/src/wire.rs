@@ -16,6 +16,7 @@ use kafka_protocol::messages::{
     ApiKey, ApiVersionsRequest, CreateTopicsRequest, FetchRequest, ProduceRequest, RequestHeader, ResponseHeader,
 };
 use kafka_protocol::protocol::{Decodable, Encodable, HeaderVersion, Request, StrBytes};
+use tidegate::config::HostSettings;
 use tidegate::store::MemoryStore;
 use tidegate::{Settings, Storage};
 use tidegate_broker::{Broker, BrokerSettings, ListenerSettings};
@@ -50,8 +51,13 @@ impl Running {
         Self::on(MemoryStore::default(), settings, broker).await
     }
 
-    /// Starts one with the listeners of the settings, on a store that others may use as well.
-    pub async fn on(store: MemoryStore, settings: Settings, broker: BrokerSettings) -> anyhow::Result<Self> {
+    /// Starts one with the listeners of the settings, on a store that others may use as well. Most records here are older than any
+    /// retention (their timestamps begin at 0): unless the settings say when, none of its rounds comes while a test runs.
+    pub async fn on(store: MemoryStore, mut settings: Settings, broker: BrokerSettings) -> anyhow::Result<Self> {
+        let HostSettings { retention_interval_ms: unsaid, .. } = HostSettings::default();
+        if settings.host.retention_interval_ms == unsaid {
+            settings.host.retention_interval_ms = 24 * 60 * 60 * 1000;
+        }
         let storage = Storage::builder(settings).store(std::sync::Arc::new(store.clone())).open().await?;
         let broker = Broker::bind(storage.clone(), broker).await?;
         let addresses = broker.addresses();

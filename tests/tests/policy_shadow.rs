@@ -57,7 +57,8 @@ async fn a_candidate_runs_beside_the_live_policy_and_is_promoted() -> Result<()>
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_looping_candidate_is_dropped_by_itself_and_loses_nothing() -> Result<()> {
-    let cluster = Cluster::local()?;
+    // Rounds of retention come while it runs, however fast the machine is.
+    let cluster = Cluster::local_with(|settings| settings.host.retention_interval_ms = 100)?;
     let broker = cluster.start().await?;
     broker.tidegate(&["topic", "create", TOPIC, "--partitions", "2"]).await?;
     let load = Load::start(broker.kafka(), TOPIC, 2, "load");

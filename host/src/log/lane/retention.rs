@@ -29,10 +29,15 @@ impl Lane {
         let inner = &*self.inner;
         // By what the manifest names, not by what this host knows of the topic: another host may have seen it grow.
         let partitions: Vec<PartitionId> = inner.state.lock().committed.keys().copied().collect();
+        let mut expired = 0;
         for partition in partitions {
             if let Some(start) = inner.expired_up_to(partition).await? {
                 inner.state.lock().wanted_starts.insert(partition, start);
+                expired += 1;
             }
+        }
+        if expired > 0 {
+            tracing::info!(lane = %self.id(), partitions = expired, "retention moves log starts: older records are no longer read");
         }
         inner.wake.notify_one();
         inner.wait_until(|state| (!matches!(state.phase, Phase::Leading) || state.wanted_starts.is_empty()).then_some(())).await;
