@@ -7,6 +7,8 @@
 //! 3. **Group commit.** While uploads run, what arrives meanwhile is the next segment, sealed when one of them finishes.
 //! 4. **Quiet gap.** Producers stop sending once their few requests in flight wait for acks. If acks wait, nothing uploads and nothing has
 //!    arrived for `quiet_us`, everybody waits for this flush: it goes. At low load an ack so takes a gap and an upload, not the whole age.
+//!    A store that takes less than the gap for an upload (a local disk) makes the gap the larger part of an ack: there the buffer goes at once,
+//!    and what arrives during its upload is the next group.
 //!
 //! While nobody waits for acks, only cost counts: segments grow to what arrives within `max_age_ms`.
 
@@ -130,11 +132,16 @@ impl Adaptive {
             return FlushBounds { bytes, uploads_at_most: group, ..bounds }.on(view);
         }
         let grouped = self.group.is_some() || view.reason == FlushReason::UploadDone;
-        if grouped {
+        if grouped || self.outruns_a_gap(view) {
             return FlushDecision::Now;
         }
         let quiet_us = self.quiet_us.saturating_add(u64::from(view.throttled_permille) * THROTTLED_US_PER_PERMILLE);
         FlushBounds { bytes, age_us: interval_us, quiet_us, records: UNBOUNDED, uploads_at_most: ANY_UPLOADS }.on(view)
+    }
+
+    /// Whether an upload, as far as is known, takes less than the wait for a gap.
+    fn outruns_a_gap(&self, view: &FlushView) -> bool {
+        view.throttled_permille == 0 && (1..self.quiet_us).contains(&view.upload_p50_us)
     }
 
     /// What arrives within an interval.

@@ -29,6 +29,18 @@ fn a_lone_producer_waits_a_quiet_gap_and_not_the_age() {
 }
 
 #[test]
+fn a_store_faster_than_the_gap_is_not_kept_waiting_for_one() {
+    let decide = |upload_p50_us, throttled_permille| {
+        let mut policy = policy(r#"{"quiet_us": 3000}"#);
+        policy.decide(&FlushView { upload_p50_us, throttled_permille, ..waiting() })
+    };
+    assert_eq!(decide(900, 0), FlushDecision::Now);
+    assert_eq!(wait(decide(3_000, 0)).quiet_us, 3_000);
+    assert!(wait(decide(900, 50)).quiet_us > 3_000);
+    assert_eq!(wait(decide(0, 0)).quiet_us, 3_000, "a store that nobody knows yet counts as slow");
+}
+
+#[test]
 fn without_waiting_producers_a_segment_grows_to_what_arrives_within_the_age() {
     let mut policy = policy(r#"{"max_age_ms": 100}"#);
     let view = FlushView { waiting_acks: 0, quiet_us: 50_000, arrival_bytes_per_s: 20_000_000, ..waiting() };
