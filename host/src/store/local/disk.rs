@@ -78,13 +78,10 @@ impl Disk {
     pub(super) fn create(&self, key: &str, body: &Body) -> Result<Version, Failure> {
         let path = self.path(key);
         let folder = path.parent().expect("a key's file lies in the root or below").to_owned();
-        if path.symlink_metadata().is_ok() {
-            return Err(self.taken(&path, &folder));
-        }
         let temporary = self.write_temporary(body, None)?;
         let version = version(&temporary.file.metadata()?);
         self.make_folder(&folder)?;
-        match temporary.link(&path) {
+        match temporary.name(&path) {
             Ok(()) => {}
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Err(self.taken(&path, &folder)),
             Err(e) if e.kind() == io::ErrorKind::NotFound => {

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
 
 use crate::store::Version;
 use crate::types::TimestampMs;
@@ -54,8 +56,16 @@ impl Temporary {
     }
 
     /// Gives it the name if that is free.
-    pub(super) fn link(&self, path: &Path) -> io::Result<()> {
-        std::fs::hard_link(&self.path, path)
+    pub(super) fn name(mut self, path: &Path) -> io::Result<()> {
+        match renameat_with(CWD, &self.path, CWD, path, RenameFlags::NOREPLACE) {
+            Ok(()) => {
+                self.renamed = true;
+                Ok(())
+            }
+            // A file system that replaces or nothing: a second name does as well.
+            Err(Errno::INVAL | Errno::NOSYS) => std::fs::hard_link(&self.path, path),
+            Err(e) => Err(e.into()),
+        }
     }
 
     /// Gives it the name, whoever had it.

@@ -1,21 +1,21 @@
 //! A store in a directory of a local file system. An object is a plain file that holds exactly its bytes.
 //!
-//! - **Create** is a temporary file, `fsync`, `link(2)` to the name, `fsync` of the directory: the name appears
-//!   with all its bytes or not at all, and only if it was free. Who finds the name taken syncs the file and its
+//! - **Create** is a temporary file, `fsync`, a rename that replaces nothing (or `link(2)` where the file system knows no such),
+//!   `fsync` of the directory: the name appears with all its bytes or not at all, and only if it was free. Who finds the name taken syncs the file and its
 //!   directory before saying so: the answer must survive a power cut as much as a success.
 //! - **Replace** holds a lock (`flock`), compares the version, renames over the name, syncs the directory.
 //! - A **version** is modification time (ns), inode and length. A replace sets the new file's modification time
 //!   above the old one's where the clock did not, so the version changes with every replace, whatever the clock does.
 //! - **Folders** that appear are synced up to the root, once for each process; a folder is removed only while no
 //!   process has the store open, so what was synced stays.
-//! - Opening syncs the file system: what a process that died had linked but not yet synced is durable before
+//! - Opening syncs the file system: what a process that died had named but not yet synced is durable before
 //!   anybody acts on it.
 //!
 //! Names that start with `~` are no keys: `~lock` is held (shared) by whoever has the store open, `~locks` are
 //! those of replaces, `~tmp` holds temporary files, swept by whoever opens the store first.
 //!
 //! A key may not be a folder of another (`a` and `a/b`), nor have a segment of more than 255 bytes. Network file
-//! systems are out: their `flock` and `link` promise less.
+//! systems are out: their `flock` and renames promise less.
 
 use std::io;
 use std::path::{Path, PathBuf};
