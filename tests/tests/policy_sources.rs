@@ -8,7 +8,7 @@ use tidegate::config::{StoreSettings, TrustedKey};
 use tidegate::policy::wasm::digest;
 use tidegate::store::{Body, PutMode};
 use tidegate_tests::broker::{BrokerProcess, Cluster, plugin, tidegate};
-use tidegate_tests::registry::Registry;
+use tidegate_tests::registry::{Access, Registry};
 use tidegate_tests::servers::SeaweedFs;
 
 async fn set(broker: &BrokerProcess, source: &str) -> Result<Value> {
@@ -64,8 +64,8 @@ async fn a_policy_is_bound_from_s3_with_its_digest_pinned() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_policy_is_bound_from_a_registry_by_tag_and_by_digest() -> Result<()> {
-    for locked in [false, true] {
-        let registry = Registry::start(locked).await?;
+    for access in [Access::Open, Access::Password] {
+        let registry = Registry::start(access).await?;
         let component = std::fs::read(plugin("flush-threshold"))?;
         let manifest = registry.push("policies/flush-threshold", "1.0", &component, None)?;
         let settings = registry.settings();
@@ -81,7 +81,7 @@ async fn a_policy_is_bound_from_a_registry_by_tag_and_by_digest() -> Result<()> 
         has(&refusal(&broker, &[&format!("{place}:2.0")]).await?, &["load.unavailable", "404"])?;
         let other = format!("{place}@sha256:{}", "0".repeat(64));
         has(&refusal(&broker, &[&other]).await?, &["load.unavailable", "404"])?;
-        if locked {
+        if access == Access::Password {
             let stranger = |s: &mut tidegate::Settings| {
                 s.plugins.registry.insert(name.clone(), tidegate::config::RegistrySettings { plain_http: true, ..Default::default() });
             };
@@ -96,7 +96,7 @@ async fn a_policy_is_bound_from_a_registry_by_tag_and_by_digest() -> Result<()> 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_registry_changed_is_not_taken() -> Result<()> {
-    let registry = Registry::start(false).await?;
+    let registry = Registry::start(Access::Open).await?;
     let component = std::fs::read(plugin("flush-threshold"))?;
     registry.push("flush", "1", &component, None)?;
     let (name, settings) = (registry.name(), registry.settings());
@@ -120,7 +120,7 @@ async fn where_signatures_are_required_only_those_of_trusted_keys_count() -> Res
     let file = directory.path().join("flush-threshold.wasm");
     std::fs::copy(plugin("flush-threshold"), &file)?;
     let name = file.to_str().context("a path in UTF-8")?;
-    let registry = Registry::start(false).await?;
+    let registry = Registry::start(Access::Open).await?;
     let strict = |s: &mut tidegate::Settings| {
         s.plugins.require_signed = true;
         s.plugins.trust = vec![trusted.clone()];
@@ -166,7 +166,7 @@ async fn where_signatures_are_required_only_those_of_trusted_keys_count() -> Res
 async fn a_policy_is_bound_from_a_directory_and_by_the_settings_from_anywhere() -> Result<()> {
     let directory = tempfile::tempdir()?;
     std::fs::copy(plugin("flush-threshold"), directory.path().join("only.wasm"))?;
-    let registry = Registry::start(false).await?;
+    let registry = Registry::start(Access::Open).await?;
     registry.push("flush", "1", &std::fs::read(plugin("flush-threshold"))?, None)?;
     let rule = |plugin: String, digest: Option<String>| {
         serde_json::from_value(serde_json::json!({ "pattern": "*", "kind": "flush", "plugin": plugin, "digest": digest, "config": {} }))

@@ -15,6 +15,9 @@ pub struct PluginSettings {
     pub require_signed: bool,
     /// Longest fetch of one component, in milliseconds.
     pub fetch_timeout_ms: u64,
+    /// A component that a `[[binding]]` names and that was not to be had at start is tried again after pauses that double from a second up to
+    /// this, in milliseconds.
+    pub retry_max_ms: u64,
     /// Keys whose signatures count.
     pub trust: Vec<TrustedKey>,
     /// How `s3://bucket/key` is reached; without it as the store is, if that is S3. Its `bucket` and `prefix` are not used.
@@ -43,17 +46,27 @@ pub struct RegistrySettings {
     pub username: String,
     /// Goes with `username`.
     pub password: String,
+    /// A file of certificates in PEM: authorities that count for this registry beside those of the machine.
+    pub ca: Option<std::path::PathBuf>,
 }
 
 impl Default for PluginSettings {
     fn default() -> Self {
-        Self { require_signed: false, fetch_timeout_ms: 30_000, trust: Vec::new(), s3: None, registry: BTreeMap::new() }
+        Self {
+            require_signed: false,
+            fetch_timeout_ms: 30_000,
+            retry_max_ms: 60_000,
+            trust: Vec::new(),
+            s3: None,
+            registry: BTreeMap::new(),
+        }
     }
 }
 
 impl PluginSettings {
     pub(super) fn check(&self, bounds: &mut Bounds) {
         bounds.range("plugins.fetch_timeout_ms", self.fetch_timeout_ms, 1..=MAX_WAIT_MS);
+        bounds.range("plugins.retry_max_ms", self.retry_max_ms, 1..=MAX_WAIT_MS);
         for (at, trusted) in self.trust.iter().enumerate() {
             if trusted.name.trim().is_empty() {
                 bounds.problem(&format!("plugins.trust[{at}].name"), "is empty: say whose key it is");
@@ -62,6 +75,11 @@ impl PluginSettings {
                 let problem =
                     format!("is {:?}: expected `ed25519:` and 32 bytes in base64, as `tidegate plugin keygen` prints it", trusted.key);
                 bounds.problem(&format!("plugins.trust[{at}].key"), problem);
+            }
+        }
+        for (name, registry) in &self.registry {
+            if registry.plain_http && registry.ca.is_some() {
+                bounds.problem(&format!("plugins.registry.{name:?}.ca"), "is set and plain_http too: leave one of them out");
             }
         }
         if self.require_signed && self.trust.is_empty() {

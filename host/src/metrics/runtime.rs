@@ -2,6 +2,7 @@
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 /// Topics, lanes and upkeep.
@@ -15,6 +16,8 @@ pub struct RuntimeMetrics {
     pub upkeep_failures: Counter,
     /// Bindings whose component could not be loaded.
     pub binding_failures: Counter,
+    /// Policies of the settings whose component is not there yet, and is tried again.
+    pub bindings_awaited: Gauge,
     /// Requests to change a binding, by what became of them.
     binding_requests: Family<Vec<(&'static str, &'static str)>, Counter>,
 }
@@ -26,6 +29,8 @@ impl RuntimeMetrics {
         registry.register("lane_opening_failures", "Openings of lanes that failed", metrics.lane_opening_failures.clone());
         registry.register("upkeep_failures", "Rounds of retention or refresh that failed", metrics.upkeep_failures.clone());
         registry.register("binding_failures", "Bindings whose component could not be loaded", metrics.binding_failures.clone());
+        let help = "Policies of the settings whose component is not there yet, and is tried again";
+        registry.register("bindings_awaited", help, metrics.bindings_awaited.clone());
         let help = "Requests to change a binding, by outcome: set, unset, rollback, unchanged, refused, superseded, failed";
         registry.register("binding_requests", help, metrics.binding_requests.clone());
         metrics

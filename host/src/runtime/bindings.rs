@@ -11,10 +11,12 @@
 //! change      the next set and its history: pure          attempts   what changed nothing
 //! components  bytes in the object store                   kept       plugins that went out of use
 //! rules       what the settings file binds                named      components by name
-//! shadows     candidates that run beside, on this host   sources    files, S3, registries
+//! awaited     rules whose component is not there yet      sources    files, S3, registries
+//! shadows     candidates that run beside, on this host
 //! ```
 
 mod attempts;
+mod awaited;
 mod change;
 mod components;
 mod kept;
@@ -28,9 +30,11 @@ mod turns;
 
 use std::sync::Arc;
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 use self::attempts::Attempts;
+use self::awaited::Awaited;
+pub(super) use self::awaited::FIRST_PAUSE;
 use self::components::Components;
 use self::kept::Kept;
 use self::shadows::Candidates;
@@ -78,7 +82,8 @@ pub(super) struct Bindings {
     /// For trying out what is to be bound.
     context: Context,
     /// Of the embedder, then of the settings file: below all others.
-    rules: Vec<ActiveBinding>,
+    rules: RwLock<Vec<ActiveBinding>>,
+    awaited: Mutex<Vec<Awaited>>,
     in_force: RwLock<BindingSet>,
     turns: Arc<Turns>,
     /// Not in the stored history yet.
@@ -102,9 +107,10 @@ impl Bindings {
         let trust = Trust::new(settings.plugins.require_signed, &settings.plugins.trust);
         let loading = rules::Loading { sources: &sources, trust: &trust, policies: &policies, context: &context, metrics: &shared.metrics };
         let mut rules = own;
-        rules.extend(loading.load(&settings.bindings).await);
+        let (loaded, awaited) = loading.load(&settings.bindings, rules.len()).await;
+        rules.extend(loaded);
         policies.set_bindings(rules.clone())?;
-        Ok(Self {
+        let bindings = Self {
             env: shared.env.clone(),
             metadata,
             metrics: shared.metrics.clone(),
@@ -113,13 +119,16 @@ impl Bindings {
             trust,
             policies,
             context,
-            rules,
+            rules: RwLock::new(rules),
+            awaited: Mutex::default(),
             in_force: RwLock::default(),
             turns: Turns::new(),
             attempts: Attempts::default(),
             candidates: Candidates::default(),
             published: tokio::sync::Mutex::default(),
-        })
+        };
+        bindings.set_awaited(awaited);
+        Ok(bindings)
     }
 
     /// The set in force, without what the settings file binds.
@@ -137,9 +146,9 @@ impl Bindings {
     /// Every binding with its figures, those of the settings file too; their generation is 0.
     pub(super) fn status(&self) -> Vec<BindingStatus> {
         let set = self.in_force.read().clone();
-        let mut status = self.policies.status();
+        let (mut status, rules) = (self.policies.status(), self.rules.read().len());
         for (at, status) in status.iter_mut().enumerate() {
-            status.generation = if at < self.rules.len() { 0 } else { generation_of(status, &set) };
+            status.generation = if at < rules { 0 } else { generation_of(status, &set) };
         }
         status
     }
@@ -194,11 +203,27 @@ impl Bindings {
         for binding in bindings {
             self.activate(binding, published, &mut next).await;
         }
-        let all = self.rules.iter().chain(next.iter().map(|a| &a.bound)).cloned().collect();
-        self.policies.set_bindings(all)?;
+        self.put_in_force(&next)?;
         let old = std::mem::replace(&mut published.active, next);
         old.into_iter().filter_map(|a| a.bound.plugin.ok()).for_each(|plugin| published.kept.add(plugin));
         Ok(())
+    }
+
+    /// The rules, and above them these bindings.
+    fn put_in_force(&self, active: &[Active]) -> Result<()> {
+        let all = self.rules.read().iter().chain(active.iter().map(|a| &a.bound)).cloned().collect();
+        self.policies.set_bindings(all).map(drop)
+    }
+
+    /// Puts what a rule came to in its place; nobody hears of one whose problem is still the same.
+    async fn take_rule(&self, at: usize, binding: ActiveBinding) -> Result<()> {
+        let published = self.published.lock().await;
+        let same = self.rules.read()[at].plugin.as_ref().err() == binding.plugin.as_ref().err();
+        if binding.plugin.is_err() && same {
+            return Ok(());
+        }
+        self.rules.write()[at] = binding;
+        self.put_in_force(&published.active)
     }
 
     /// Adds a binding; if it cannot be loaded, its problem, and above that what it was to replace.
@@ -221,7 +246,8 @@ impl Bindings {
 
     /// The plugin of a binding if this process has it, in use or not: then neither store nor compiler is needed.
     fn loaded(&self, published: &Published, binding: &Binding) -> Option<Arc<dyn PolicySource>> {
-        let bound = self.rules.iter().chain(published.active.iter().map(|a| &a.bound));
+        let rules = self.rules.read();
+        let bound = rules.iter().chain(published.active.iter().map(|a| &a.bound));
         let in_use = bound.filter_map(|b| b.plugin.as_ref().ok()).find(|plugin| plugin.digest() == binding.digest).cloned();
         in_use.or_else(|| published.kept.find(&binding.digest)).filter(|plugin| plugin.kinds().contains(&binding.kind))
     }

@@ -100,6 +100,10 @@ impl Builder {
         let host = assemble(settings, shared, metadata, policies, self.policies).await?;
         let interval = Duration::from_millis(host.settings.host.metadata_interval_ms);
         host.tasks.spawn(upkeep::of_metadata(Arc::downgrade(&host), host.shared.env.clone(), interval));
+        if host.bindings.awaits() {
+            let longest = Duration::from_millis(host.settings.plugins.retry_max_ms);
+            host.tasks.spawn(upkeep::of_awaited(Arc::downgrade(&host), host.shared.env.clone(), longest));
+        }
         let idle = Duration::from_millis(host.settings.policy.idle_ms);
         host.tasks.spawn(upkeep::of_idle_owners(Arc::downgrade(&host), idle));
         Ok(Storage { host })

@@ -5,6 +5,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use super::bindings::FIRST_PAUSE;
 use super::host::Host;
 use crate::log::Shared;
 use crate::log::lane::Lane;
@@ -28,6 +29,21 @@ pub(super) async fn of_metadata(host: Weak<Host>, env: crate::env::Env, interval
         tokio::time::sleep(env.jittered(interval.max(Duration::from_millis(1)))).await;
         let Some(host) = host.upgrade() else { return };
         round(&host).await;
+    }
+}
+
+/// Policies of the settings whose component was not to be had, until none is awaited or the host is dropped.
+pub(super) async fn of_awaited(host: Weak<Host>, env: crate::env::Env, longest: Duration) {
+    let mut pause = FIRST_PAUSE.min(longest);
+    loop {
+        tokio::time::sleep(env.jittered(pause)).await;
+        let Some(host) = host.upgrade() else { return };
+        match host.bindings.try_awaited().await {
+            Ok(0) => return,
+            Ok(_) => {}
+            Err(error) => tracing::warn!(%error, "a policy of the settings cannot be put in force; it is tried again"),
+        }
+        pause = (pause * 2).min(longest);
     }
 }
 

@@ -4,11 +4,14 @@
 //! caller's credentials.
 
 use aws_smithy_http_client::Connector;
-use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
+use aws_smithy_http_client::tls::{Provider, TlsContext, TrustStore, rustls_provider::CryptoMode};
 use aws_smithy_runtime_api::client::http::HttpConnector;
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_types::byte_stream::ByteStream;
 use bytes::{Bytes, BytesMut};
+use tokio_rustls::rustls::RootCertStore;
+use tokio_rustls::rustls::pki_types::CertificateDer;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -54,6 +57,15 @@ impl Default for HttpClient {
 }
 
 impl HttpClient {
+    /// One that trusts these authorities, certificates in PEM, beside those of the machine. The problem is for people.
+    pub fn trusting(authorities: &[u8]) -> std::result::Result<Self, String> {
+        check_authorities(authorities)?;
+        let trust = TrustStore::default().with_pem_certificate(authorities);
+        let context = TlsContext::builder().with_trust_store(trust).build().map_err(|e| describe(&e))?;
+        let tls = Connector::builder().tls_provider(Provider::Rustls(CryptoMode::Ring)).tls_context(context).build();
+        Ok(Self { tls, ..Self::default() })
+    }
+
     /// Asks, and follows where it is sent. [`Unavailable`](ErrorKind::Unavailable) if nobody answers; the caller sets the deadline.
     pub async fn get(&self, mut get: HttpGet) -> Result<HttpAnswer> {
         for _ in 0..=MOST_REDIRECTS {
@@ -83,6 +95,16 @@ impl HttpClient {
         let connector = if get.url.starts_with("http://") { &self.plain } else { &self.tls };
         connector.call(request).await.map_err(|e| unavailable(&get.url, describe(&e)))
     }
+}
+
+/// The connector takes what it is given for good.
+fn check_authorities(pem: &[u8]) -> std::result::Result<(), String> {
+    let mut store = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(pem) {
+        let certificate = certificate.map_err(|e| format!("it is no PEM: {e}"))?;
+        store.add(certificate).map_err(|e| format!("one of its certificates is none of an authority: {e}"))?;
+    }
+    if store.is_empty() { Err("it holds no certificate".to_owned()) } else { Ok(()) }
 }
 
 async fn answer(get: &HttpGet, response: HttpResponse) -> Result<HttpAnswer> {
@@ -124,6 +146,15 @@ fn resolve(url: &str, location: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_no_authority_is_refused_rather_than_trusted() {
+        let damaged = "-----BEGIN CERTIFICATE-----\nbm90aGluZw==\n-----END CERTIFICATE-----\n";
+        for (pem, problem) in [("", "no certificate"), ("text", "no certificate"), (damaged, "none of an authority")] {
+            let refusal = HttpClient::trusting(pem.as_bytes()).unwrap_err();
+            assert!(refusal.contains(problem), "{pem:?}: {refusal}");
+        }
+    }
 
     #[test]
     fn redirects_lead_to_addresses_or_paths() {

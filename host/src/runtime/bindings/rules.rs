@@ -1,11 +1,12 @@
-//! What the settings file binds: components from files, S3 or registries, fetched once at start and tried out like what is bound at run time.
+//! What the settings file binds: components from files, S3 or registries, fetched at start and tried out like what is bound at run time.
 //!
 //! A component that cannot be loaded, or a policy that refuses its config, does not stop the host: the built-in decides, the log and the status say
-//! so, in the words in which a request would have been refused.
+//! so, in the words in which a request would have been refused. What was merely not to be had is tried again ([`awaited`](super::awaited)).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::awaited::{Awaited, may_pass};
 use super::sources::Sources;
 use crate::config::BindingRule;
 use crate::metrics::Metrics;
@@ -22,35 +23,57 @@ pub(super) struct Loading<'a> {
     pub(super) metrics: &'a Metrics,
 }
 
+/// What a rule came to.
+pub(super) struct Outcome {
+    /// With its problem in place of its plugin, if there is one.
+    pub(super) binding: ActiveBinding,
+    /// Class of the problem.
+    pub(super) class: Option<FaultClass>,
+}
+
 impl Loading<'_> {
-    /// In the order of the file.
-    pub(super) async fn load(&self, rules: &[BindingRule]) -> Vec<ActiveBinding> {
-        let mut active = Vec::with_capacity(rules.len());
-        for rule in rules {
-            let (source, plugin) = match self.load_one(rule).await {
-                Ok((source, plugin)) => (source, Ok(plugin)),
-                Err(refusal) => (rule.plugin.clone(), Err(refusal.to_string())),
-            };
-            let config = serde_json::to_value(&rule.config).unwrap_or_default();
-            let loaded = ActiveBinding { pattern: rule.pattern.clone(), kind: rule.kind, plugin, config, source };
-            active.push(self.tried(loaded).await);
+    /// All rules in the order of the file, and which of them are to be tried again; `before` stand below them.
+    pub(super) async fn load(&self, rules: &[BindingRule], before: usize) -> (Vec<ActiveBinding>, Vec<Awaited>) {
+        let (mut active, mut awaited) = (Vec::with_capacity(rules.len()), Vec::new());
+        for (at, rule) in rules.iter().enumerate() {
+            let Outcome { binding, class } = self.load_rule(rule).await;
+            active.push(binding);
+            if class.is_some_and(may_pass) {
+                awaited.push(Awaited { at: before + at, rule: rule.clone() });
+            }
         }
-        active
+        (active, awaited)
     }
 
-    /// The binding, or its problem in place of its plugin.
-    async fn tried(&self, mut binding: ActiveBinding) -> ActiveBinding {
+    /// Fetches, checks and tries out what a rule names.
+    pub(super) async fn load_rule(&self, rule: &BindingRule) -> Outcome {
+        let (source, plugin) = match self.load_one(rule).await {
+            Ok((source, plugin)) => (source, Ok(plugin)),
+            Err(refusal) => (rule.plugin.clone(), Err(refusal)),
+        };
+        let config = serde_json::to_value(&rule.config).unwrap_or_default();
+        let mut class = plugin.as_ref().err().map(LoadError::class);
+        let plugin = plugin.map_err(|refusal| refusal.to_string());
+        let mut binding = ActiveBinding { pattern: rule.pattern.clone(), kind: rule.kind, plugin, config, source };
         if binding.plugin.is_ok()
             && let Err(refusal) = self.policies.trial(&binding, self.context).await
         {
+            class = Some(refusal.class());
             binding.plugin = Err(refusal.to_string());
         }
-        if let Err(problem) = &binding.plugin {
-            self.metrics.runtime.binding_failures.inc();
-            let ActiveBinding { pattern, kind, source, .. } = &binding;
-            tracing::error!(pattern, %kind, source, problem, "a policy of the settings is not in force; the built-in decides");
+        self.told(&mut binding, class.is_some_and(may_pass));
+        Outcome { binding, class }
+    }
+
+    /// Counts and logs a problem; one that may pass says that it is tried again.
+    fn told(&self, binding: &mut ActiveBinding, again: bool) {
+        let ActiveBinding { pattern, kind, source, plugin, .. } = binding;
+        let Err(problem) = plugin else { return };
+        self.metrics.runtime.binding_failures.inc();
+        if again {
+            problem.push_str("; it is tried again in the background");
         }
-        binding
+        tracing::error!(pattern, %kind, source, problem, "a policy of the settings is not in force; the built-in decides");
     }
 
     async fn load_one(&self, rule: &BindingRule) -> Result<(String, Arc<dyn PolicySource>), LoadError> {

@@ -12,7 +12,7 @@ use crate::config::RegistrySettings;
 use crate::policy::FaultClass;
 use crate::policy::wasm::{LoadError, digest, verify_digest};
 use crate::runtime::api::Component;
-use crate::store::{HttpAnswer, HttpGet};
+use crate::store::{HttpAnswer, HttpClient, HttpGet};
 
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 /// Annotation of the layer, or of the manifest, that holds a signature.
@@ -39,8 +39,7 @@ struct Layer {
 
 impl Sources {
     pub(super) async fn in_registry(&self, reference: Reference) -> Result<Component, LoadError> {
-        let mut registry =
-            Registry { sources: self, reference: &reference, settings: self.registry(&reference), authorization: String::new() };
+        let mut registry = Registry::new(self, &reference).await?;
         let manifest = registry.get("manifests", reference.wanted(), MANIFEST_BYTES).await?;
         if let Some(pinned) = &reference.digest {
             same_digest(&manifest, pinned, &reference)?;
@@ -59,10 +58,6 @@ impl Sources {
         let pinned = format!("{}/{}@{}", reference.registry, reference.name, digest(&manifest));
         Ok(Component { bytes, source: format!("oci://{pinned}"), signature })
     }
-
-    fn registry(&self, reference: &Reference) -> RegistrySettings {
-        self.plugins.registry.get(&reference.registry).cloned().unwrap_or_default()
-    }
 }
 
 /// A registry, and who this host is there.
@@ -70,10 +65,33 @@ struct Registry<'a> {
     sources: &'a Sources,
     reference: &'a Reference,
     settings: RegistrySettings,
+    /// The one client that trusts the registry's own authority.
+    trusting: Option<HttpClient>,
     authorization: String,
 }
 
-impl Registry<'_> {
+impl<'a> Registry<'a> {
+    /// The authority is read anew each time: it may have been renewed.
+    async fn new(sources: &'a Sources, reference: &'a Reference) -> Result<Self, LoadError> {
+        let settings = sources.plugins.registry.get(&reference.registry).cloned().unwrap_or_default();
+        let trusting = match &settings.ca {
+            Some(file) => {
+                let unread = |problem: String| {
+                    let problem = format!("{reference}: {}: {problem}", file.display());
+                    unavailable(problem, "let ca under plugins.registry name a file of certificates in PEM")
+                };
+                let authorities = tokio::fs::read(file).await.map_err(|e| unread(e.to_string()))?;
+                Some(HttpClient::trusting(&authorities).map_err(unread)?)
+            }
+            None => None,
+        };
+        Ok(Self { sources, reference, settings, trusting, authorization: String::new() })
+    }
+
+    fn http(&self) -> &HttpClient {
+        self.trusting.as_ref().unwrap_or(&self.sources.http)
+    }
+
     /// A manifest or a blob; a challenge is met once.
     async fn get(&mut self, what: &str, wanted: &str, limit: u64) -> Result<bytes::Bytes, LoadError> {
         let scheme = if self.settings.plain_http { "http" } else { "https" };
@@ -94,10 +112,10 @@ impl Registry<'_> {
     async fn ask(&self, url: &str, limit: u64) -> Result<HttpAnswer, LoadError> {
         let get = HttpGet { url: url.to_owned(), accept: MANIFEST.to_owned(), authorization: self.authorization.clone(), limit };
         let failed = |e: crate::Error| {
-            let remedy = "is the registry's name right? one without TLS needs plain_http under plugins.registry";
+            let remedy = "is the registry's name right? under plugins.registry, one without TLS needs plain_http, one with an authority of its own ca";
             unavailable(format!("{}: {e}", self.reference), remedy)
         };
-        self.sources.http.get(get).await.map_err(failed)
+        self.http().get(get).await.map_err(failed)
     }
 
     /// Says who this host is, in the way that the registry wants; false: it does not say how.
@@ -110,8 +128,12 @@ impl Registry<'_> {
             return Ok(!self.authorization.is_empty());
         }
         let Some(url) = token_url(challenge) else { return Ok(false) };
+        if !may_be_told(&url, self.settings.plain_http) {
+            let problem = format!("{}: it wants to be told who asks at {url}, without TLS", self.reference);
+            return Err(unavailable(problem, "whoever runs the registry must mend that; nothing was sent there"));
+        }
         let get = HttpGet { url: url.clone(), accept: String::new(), authorization: basic, limit: MANIFEST_BYTES };
-        let answer = self.sources.http.get(get).await.map_err(|e| unavailable(format!("{}: {e}", self.reference), "try again"))?;
+        let answer = self.http().get(get).await.map_err(|e| unavailable(format!("{}: {e}", self.reference), "try again"))?;
         if answer.status != 200 {
             return Err(self.refuse(&url, answer.status, "set username and password of the registry under plugins.registry"));
         }
@@ -147,6 +169,11 @@ fn same_digest(bytes: &[u8], wanted: &str, reference: &Reference) -> Result<(), 
     })
 }
 
+/// Whether a token server may be told a password: the registry speaks TLS, so it must too.
+fn may_be_told(url: &str, plain_http: bool) -> bool {
+    plain_http || url.starts_with("https://")
+}
+
 /// Where a token is had, from `Bearer realm="...",service="...",scope="..."`.
 fn token_url(challenge: &str) -> Option<String> {
     let parameters = challenge.get(..7).filter(|scheme| scheme.eq_ignore_ascii_case("bearer ")).map(|_| &challenge[7..])?;
@@ -168,6 +195,12 @@ fn escaped(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_registry_with_tls_sends_nobody_with_a_password_to_where_there_is_none() {
+        assert!(!may_be_told("http://auth.example/token", false));
+        assert!(may_be_told("https://auth.example/token", false) && may_be_told("http://127.0.0.1:1/token", true));
+    }
 
     #[test]
     fn a_challenge_says_where_a_token_is_had() {
