@@ -54,7 +54,18 @@ pub(crate) enum Command {
     Trace(crate::trace::TraceArgs),
     /// Add, list and remove users, in the store itself.
     User(crate::user::UserArgs),
+    /// Print a script by which a shell completes this command.
+    #[command(after_help = COMPLETIONS_HELP)]
+    Completions(crate::completions::CompletionsArgs),
 }
+
+const COMPLETIONS_HELP: &str = "\
+In bash the keys of a policy's config are completed too, once its component is on the line.
+
+Examples:
+  source <(tidegate completions bash)
+  tidegate completions zsh > ~/.zfunc/_tidegate
+  tidegate completions fish > ~/.config/fish/completions/tidegate.fish";
 
 const SERVE_HELP: &str = "\
 The first SIGTERM or SIGINT drains: no new requests, what is buffered is committed, then the process ends. A
@@ -243,6 +254,9 @@ pub(crate) enum PolicyCommand {
     Config {
         /// The component.
         component: PathBuf,
+        /// Only the keys, each as `KEY=`: for shells that complete them.
+        #[arg(long)]
+        names: bool,
     },
     /// Bind a component to the topics that match a pattern.
     #[command(after_help = SET_HELP)]

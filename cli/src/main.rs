@@ -9,6 +9,7 @@ use clap::Parser;
 
 mod args;
 mod client;
+mod completions;
 mod config;
 mod failure;
 mod logging;
@@ -48,5 +49,6 @@ fn run(cli: Cli, output: &Output) -> anyhow::Result<()> {
         Command::Simulate(args) => simulate::run(args, output),
         Command::Trace(args) => trace::run(args, output),
         Command::User(args) => user::run(args, output),
+        Command::Completions(args) => completions::run(&args),
     }
 }

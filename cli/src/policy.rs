@@ -26,9 +26,9 @@ pub(crate) fn run(args: PolicyArgs, output: &Output) -> Result<()> {
     match args.command {
         PolicyCommand::List => output.answer(&admin.policies()?, listing),
         PolicyCommand::History { pattern, kind } => output.answer(&admin.policy_history(&HistoryQuery { pattern, kind })?, story),
-        PolicyCommand::Config { component } => {
+        PolicyCommand::Config { component, names } => {
             let keys = keys_of(&component, &component::read(&component)?)?.keys();
-            output.answer(&keys, |keys| keys_listing(keys))
+            output.answer(&keys, |keys| if names { names_of(keys) } else { keys_listing(keys) })
         }
         PolicyCommand::Set { pattern, kind, component, config, digest, by } => {
             let candidate = candidate(&component, &config)?;
@@ -80,6 +80,11 @@ fn keys_of(file: &Path, bytes: &[u8]) -> Result<ConfigSchema> {
     // A broker may allow more than its defaults; reading a schema harms nobody.
     let limits = PolicySettings { component_bytes: u64::MAX, ..PolicySettings::default() };
     Ok(component::inspect(file, bytes, &limits)?.1)
+}
+
+/// A line for each key, as `policy set` takes it.
+fn names_of(keys: &[ConfigKey]) -> String {
+    keys.iter().map(|key| format!("{}=\n", key.key)).collect()
 }
 
 fn keys_listing(keys: &[ConfigKey]) -> String {

@@ -114,3 +114,29 @@ async fn the_keys_of_a_config_are_listed_with_what_they_take() -> anyhow::Result
     assert!(target["description"].as_str().unwrap().contains("milliseconds"), "{target}");
     Ok(())
 }
+
+/// What bash would offer for the last of these words, by the script that the binary prints.
+fn offered(words: &[&str]) -> Vec<String> {
+    let script = "source <(\"$1\" completions bash); shift; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); \
+                  _tidegate_keys \"${COMP_WORDS[0]}\" \"${COMP_WORDS[COMP_CWORD]}\" \"${COMP_WORDS[COMP_CWORD - 1]}\"; printf '%s\\n' \"${COMPREPLY[@]}\"";
+    let binary = tidegate_tests::broker::binary();
+    let mut bash = std::process::Command::new("bash");
+    let output = bash.args(["-c", script, "bash"]).arg(&binary).arg(&binary).args(words).output().expect("bash runs");
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn bash_completes_commands_and_the_keys_of_the_component_on_the_line() {
+    assert_eq!(offered(&["pol"]), ["policy"]);
+    let component = plugin("flush-latency").display().to_string();
+    let all = ["idle_age_ms=", "max_bytes=", "target_ms="];
+    for line in [vec!["policy", "set", "'*'", "flush"], vec!["policy", "--token", "t", "set", "--by", "me", "'*'", "flush"]] {
+        assert_eq!(offered(&[&line[..], &[&component, ""]].concat()), all, "{line:?}");
+        assert_eq!(offered(&[&line[..], &[&component, "max_bytes", "=", "5", "t"]].concat()), ["target_ms="], "{line:?}");
+    }
+    assert_eq!(offered(&["policy", "shadow", "logs", "flush", &component, "ma"]), ["max_bytes="]);
+    assert_eq!(offered(&["policy", "set", "logs", "flush", &component, "max_bytes", "="]), [""], "a value is the operator's");
+    assert_eq!(offered(&["policy", "set", "logs", "flush", &component, "--dig"]), ["--digest"]);
+    assert_eq!(offered(&["policy", "set", "logs", "flush", "/no/such.wasm", "m"]), [""]);
+}
