@@ -39,7 +39,12 @@ async fn simulate(simulation: &Simulation, trace: &Trace, candidate: &Candidate)
     let store = ModelStore::new(env.clone(), &simulation.model, simulation.seed);
     let mut settings = simulation.settings.clone();
     settings.bindings.clear();
-    let host = Storage::builder(settings).store(store.shared()).env(env).policies(candidate.bindings.clone()).reproducible();
+    let host = Storage::builder(settings)
+        .store(store.shared())
+        .env(env)
+        .prices(simulation.model.prices)
+        .policies(candidate.bindings.clone())
+        .reproducible();
     let storage = host.open().await?;
     let topics = prepare(&storage, trace).await?;
     let before = store.asked();
@@ -47,4 +52,74 @@ async fn simulate(simulation: &Simulation, trace: &Trace, candidate: &Candidate)
     let outcome = Outcome::new(&candidate.name, &simulation.model, &storage, measured, &before, &store.asked());
     storage.close().await?;
     Ok(outcome)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use parking_lot::Mutex;
+    use tidegate::policy::{ActiveBinding, Context, Fault, FaultClass, Flush, Index, InitRequest, Kind, Policy, PolicySource, ReadAhead};
+
+    use super::*;
+    use crate::trace::{Shape, Shaped};
+
+    /// Takes down what it is told of its surroundings, and decides nothing.
+    #[derive(Default)]
+    struct Listener(Mutex<Vec<(Kind, Context)>>);
+
+    impl Listener {
+        fn noted<T>(&self, request: &InitRequest<'_>, kind: Kind) -> std::result::Result<T, Fault> {
+            self.0.lock().push((kind, *request.context));
+            Err(Fault::new(FaultClass::MissingExport, "it only listens"))
+        }
+    }
+
+    impl PolicySource for Listener {
+        fn name(&self) -> &str {
+            "listener"
+        }
+        fn version(&self) -> &str {
+            "0.0.0"
+        }
+        fn digest(&self) -> &str {
+            "listener"
+        }
+        fn kinds(&self) -> Vec<Kind> {
+            vec![Kind::Flush, Kind::Index, Kind::ReadAhead]
+        }
+        fn flush(&self, request: &InitRequest<'_>) -> std::result::Result<Box<dyn Policy<Flush>>, Fault> {
+            self.noted(request, Kind::Flush)
+        }
+        fn index(&self, request: &InitRequest<'_>) -> std::result::Result<Box<dyn Policy<Index>>, Fault> {
+            self.noted(request, Kind::Index)
+        }
+        fn read_ahead(&self, request: &InitRequest<'_>) -> std::result::Result<Box<dyn Policy<ReadAhead>>, Fault> {
+            self.noted(request, Kind::ReadAhead)
+        }
+    }
+
+    #[test]
+    fn policies_are_told_what_the_modelled_store_charges() {
+        let listener = Arc::new(Listener::default());
+        let binding = |kind| ActiveBinding {
+            pattern: "*".to_owned(),
+            kind,
+            plugin: Ok(listener.clone() as Arc<dyn PolicySource>),
+            config: serde_json::Value::Null,
+            source: "listener".to_owned(),
+        };
+        let kinds = [Kind::Flush, Kind::Index, Kind::ReadAhead];
+        let candidate = Candidate { name: "listener".to_owned(), bindings: kinds.map(binding).into() };
+        let mut settings = Settings::default();
+        settings.host.cache_bytes = 1 << 20;
+        let simulation = Simulation { settings, model: StoreModel::s3_express(), seed: 1 };
+        let trace = Shaped { seconds: 8, rate: 100, ..Shaped::new(Shape::CatchUp) }.trace().unwrap();
+        run(&simulation, &trace, &candidate).unwrap();
+        let (heard, prices) = (listener.0.lock(), simulation.model.prices);
+        assert!(kinds.iter().all(|kind| heard.iter().any(|(of, _)| of == kind)), "{:?}", heard.iter().map(|(of, _)| of));
+        for (kind, context) in heard.iter() {
+            assert_eq!((context.put_price_nano, context.get_price_nano), (prices.put_nano, prices.get_nano), "{kind}");
+        }
+    }
 }

@@ -17,6 +17,7 @@ use history::History;
 use tidegate::buffer::BufferBudget;
 use tidegate::cache::ChunkCache;
 use tidegate::config::{HostSettings, PolicySettings, TopicSettings};
+use tidegate::cost::Prices;
 use tidegate::env::Env;
 use tidegate::log::lane::Lane;
 use tidegate::log::{Shared, Topic};
@@ -92,6 +93,7 @@ fn shared(env: &Env, store: &MemoryStore) -> Shared {
     let store: Arc<dyn tidegate::store::ObjectStore> = Arc::new(store.clone());
     Shared {
         env: env.clone(),
+        prices: Prices::default(),
         cache: Arc::new(ChunkCache::new(store.clone(), &settings, metrics.clone())),
         policies: Arc::new(PolicyHost::inline(PolicySettings::default(), metrics.clone(), Arc::new(|_| {}))),
         buffers: BufferBudget::new(settings.buffer_bytes),

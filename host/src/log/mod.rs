@@ -49,6 +49,8 @@ pub struct Shared {
     pub env: crate::env::Env,
     /// The object store, retries and limits included.
     pub store: Arc<dyn crate::store::ObjectStore>,
+    /// What the store charges, as policies are told.
+    pub prices: crate::cost::Prices,
     /// Chunks, indexes and prefetch.
     pub cache: Arc<crate::cache::ChunkCache>,
     /// Makes policy instances.

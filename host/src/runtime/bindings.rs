@@ -102,7 +102,7 @@ impl Bindings {
         policies: PolicyHost,
         own: Vec<ActiveBinding>,
     ) -> Result<Self> {
-        let context = trial_context(settings);
+        let context = trial_context(settings, &shared.prices);
         let sources = Sources::new(settings, shared.env.clone(), shared.metrics.clone());
         let trust = Trust::new(settings.plugins.require_signed, &settings.plugins.trust);
         let loading = rules::Loading { sources: &sources, trust: &trust, policies: &policies, context: &context, metrics: &shared.metrics };
@@ -273,7 +273,7 @@ fn generation_of(status: &BindingStatus, set: &BindingSet) -> u64 {
 }
 
 /// A small topic under the defaults.
-fn trial_context(settings: &Settings) -> Context {
+fn trial_context(settings: &Settings, prices: &Prices) -> Context {
     Context {
         topic_partitions: 1,
         lane_partitions: 1,
@@ -284,7 +284,7 @@ fn trial_context(settings: &Settings) -> Context {
         index_entry_bytes: ENTRY_LEN as u32,
         cache_bytes: settings.host.cache_bytes,
         read_ahead_slices: settings.topic_defaults.read_ahead_segments,
-        put_price_nano: Prices::default().put_nano,
-        get_price_nano: Prices::default().get_nano,
+        put_price_nano: prices.put_nano,
+        get_price_nano: prices.get_nano,
     }
 }

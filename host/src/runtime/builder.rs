@@ -20,6 +20,7 @@ use super::upkeep;
 use crate::buffer::BufferBudget;
 use crate::cache::ChunkCache;
 use crate::config::Settings;
+use crate::cost::Prices;
 use crate::env::Env;
 use crate::error::Result;
 use crate::log::{Event, Shared};
@@ -38,12 +39,13 @@ pub struct Builder {
     metadata: Option<SharedMetadata>,
     env: Option<Env>,
     policies: Vec<ActiveBinding>,
+    prices: Prices,
     reproducible: bool,
 }
 
 impl Builder {
     pub(super) fn new(settings: Settings) -> Self {
-        Self { settings, store: None, metadata: None, env: None, policies: Vec::new(), reproducible: false }
+        Self { settings, store: None, metadata: None, env: None, policies: Vec::new(), prices: Prices::default(), reproducible: false }
     }
 
     /// Another object store than the settings name.
@@ -67,6 +69,12 @@ impl Builder {
     /// Policies that are loaded already, or native code of one's own; below those of the settings file and of requests.
     pub fn policies(mut self, policies: Vec<ActiveBinding>) -> Self {
         self.policies = policies;
+        self
+    }
+
+    /// What the store charges, as policies are told: otherwise what S3 Standard does.
+    pub fn prices(mut self, prices: Prices) -> Self {
+        self.prices = prices;
         self
     }
 
@@ -96,7 +104,17 @@ impl Builder {
         let policies = host_of_policies(settings.policy.clone(), metrics.clone(), announce(events.clone()));
         let cache = ChunkCache::new(store.clone(), &settings.host, metrics.clone());
         let cache = if self.reproducible { cache.evicting_at_once() } else { cache };
-        let shared = share(&settings, env, store, cache, &policies, metrics, events);
+        let shared = Shared {
+            env,
+            store,
+            prices: self.prices,
+            cache: Arc::new(cache),
+            policies: Arc::new(policies.clone()),
+            buffers: BufferBudget::new(settings.host.buffer_bytes),
+            settings: Arc::new(settings.host.clone()),
+            metrics,
+            events,
+        };
         let host = assemble(settings, shared, metadata, policies, self.policies).await?;
         let interval = Duration::from_millis(host.settings.host.metadata_interval_ms);
         host.tasks.spawn(upkeep::of_metadata(Arc::downgrade(&host), host.shared.env.clone(), interval));
@@ -115,27 +133,6 @@ async fn probed(store: Arc<dyn ObjectStore>, env: &Env, metrics: &Arc<Metrics>) 
     let store = Arc::new(Retrying::new(store, RetryOptions::default(), env.clone(), metrics.clone()));
     store::probe(&*store, env).await?.require_safe()?;
     Ok(store)
-}
-
-fn share(
-    settings: &Settings,
-    env: Env,
-    store: Arc<dyn ObjectStore>,
-    cache: ChunkCache,
-    policies: &PolicyHost,
-    metrics: Arc<Metrics>,
-    events: broadcast::Sender<Event>,
-) -> Shared {
-    Shared {
-        env,
-        cache: Arc::new(cache),
-        store,
-        policies: Arc::new(policies.clone()),
-        buffers: BufferBudget::new(settings.host.buffer_bytes),
-        settings: Arc::new(settings.host.clone()),
-        metrics,
-        events,
-    }
 }
 
 async fn assemble(

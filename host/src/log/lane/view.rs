@@ -3,7 +3,6 @@
 use super::Inner;
 use super::state::State;
 use crate::config::TopicSettings;
-use crate::cost::Prices;
 use crate::env::Instant;
 use crate::policy::{Context, FlushReason, FlushView};
 use crate::types::{LaneId, WINDOW};
@@ -13,7 +12,6 @@ use super::super::{Shared, Topic};
 /// What does not change while an instance lives.
 pub(super) fn context(shared: &Shared, topic: &Topic, lane: LaneId) -> Context {
     let settings: &TopicSettings = &topic.settings.load();
-    let prices = Prices::default();
     Context {
         topic_partitions: topic.partitions(),
         lane_partitions: topic.partitions_of(lane).count() as u32,
@@ -24,8 +22,8 @@ pub(super) fn context(shared: &Shared, topic: &Topic, lane: LaneId) -> Context {
         index_entry_bytes: crate::index::ENTRY_LEN as u32,
         read_ahead_slices: if settings.read_ahead_enabled { settings.read_ahead_segments } else { 0 },
         cache_bytes: shared.settings.cache_bytes,
-        put_price_nano: prices.put_nano,
-        get_price_nano: prices.get_nano,
+        put_price_nano: shared.prices.put_nano,
+        get_price_nano: shared.prices.get_nano,
     }
 }
 

@@ -118,7 +118,8 @@ impl Partition {
             index_entry_bytes: crate::index::ENTRY_LEN as u32,
             read_ahead_slices: settings.read_ahead_segments,
             cache_bytes: self.0.shared.settings.cache_bytes,
-            ..Context::default()
+            put_price_nano: self.0.shared.prices.put_nano,
+            get_price_nano: self.0.shared.prices.get_nano,
         }
     }
 }

@@ -6,6 +6,7 @@ use anyhow::{Context as _, Result};
 use tidegate::buffer::BufferBudget;
 use tidegate::cache::ChunkCache;
 use tidegate::config::{HostSettings, PolicySettings, TopicSettings};
+use tidegate::cost::Prices;
 use tidegate::env::Env;
 use tidegate::log::lane::Lane;
 use tidegate::log::{Shared, Topic};
@@ -61,6 +62,7 @@ impl Side {
         policies.set_bindings(vec![binding])?;
         let (env, store, settings, metrics) = (Env::system(), Arc::new(memory()), HostSettings::default(), Arc::<Metrics>::default());
         let shared = Shared {
+            prices: Prices::default(),
             cache: Arc::new(ChunkCache::new(store.clone(), &settings, metrics.clone())),
             store,
             policies: Arc::new(policies.clone()),

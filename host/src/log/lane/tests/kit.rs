@@ -7,6 +7,7 @@ use crate::buffer::BufferBudget;
 use crate::cache::ChunkCache;
 use crate::catalog::Manifest;
 use crate::config::{HostSettings, PolicySettings, TopicSettings};
+use crate::cost::Prices;
 use crate::env::Env;
 use crate::log::lane::keys::Keys;
 use crate::log::lane::{Appended, Committed, Lane};
@@ -44,6 +45,7 @@ impl World {
         let store = Arc::new(self.store.clone());
         Shared {
             env: self.env.clone(),
+            prices: Prices::default(),
             cache: Arc::new(ChunkCache::new(store.clone(), &self.settings, metrics.clone())),
             policies: Arc::new(PolicyHost::inline(PolicySettings::default(), metrics.clone(), Arc::new(|_| {}))),
             buffers: BufferBudget::new(self.settings.buffer_bytes),

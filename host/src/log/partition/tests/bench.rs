@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use crate::buffer::BufferBudget;
 use crate::cache::ChunkCache;
 use crate::config::{HostSettings, TopicSettings};
+use crate::cost::Prices;
 use crate::env::Env;
 use crate::error::Result;
 use crate::index::SliceIndex;
@@ -127,6 +128,7 @@ impl Bench {
         });
         let shared = Shared {
             env,
+            prices: Prices::default(),
             cache: Arc::new(ChunkCache::new(Arc::new(store.clone()), &settings, metrics.clone())),
             store: Arc::new(store.clone()),
             policies: Arc::new(Source(policy.clone())),
