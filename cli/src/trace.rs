@@ -65,7 +65,8 @@ struct RecordArgs {
 
 #[derive(Debug, Args)]
 struct GenerateArgs {
-    /// steady, bursty, diurnal, idle (many partitions, few in use) or catch-up (readers that come late).
+    /// steady, bursty, diurnal, idle (many partitions, few in use), catch-up (readers that come late) or seek (readers that look
+    /// here and there).
     shape: Shape,
     /// Length of the trace.
     #[arg(long)]

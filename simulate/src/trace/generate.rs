@@ -10,15 +10,8 @@ use rand::{Rng, SeedableRng};
 use tidegate::error::{Error, ErrorKind, Result};
 use tidegate::types::TopicName;
 
-use super::{Action, Event, Topic, Trace};
+use super::{Action, Event, Topic, Trace, readers};
 
-/// Length of a poll of a reader at the tail, in microseconds.
-const POLL_US: u64 = 100_000;
-/// Pace of a reader that catches up: a fetch every so many microseconds.
-const CATCH_UP_US: u64 = 20_000;
-/// What a fetch takes at most, in bytes; of a reader that catches up, less.
-const FETCH_BYTES: u32 = 1 << 20;
-const CATCH_UP_BYTES: u32 = 256 << 10;
 /// A burst: so many times the average rate.
 const BURST: f64 = 8.0;
 /// Share of time that bursts take.
@@ -39,13 +32,15 @@ pub enum Shape {
     Idle,
     /// At an even rate; readers come late and read all from the beginning, some go elsewhere half way.
     CatchUp,
+    /// At an even rate; readers come late, read on for a few fetches at one place and go to another, again and again.
+    Seek,
 }
 
 impl Shape {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Steady, Self::Bursty, Self::Diurnal, Self::Idle, Self::CatchUp];
+    pub const ALL: [Self; 6] = [Self::Steady, Self::Bursty, Self::Diurnal, Self::Idle, Self::CatchUp, Self::Seek];
 
-    /// `steady`, `bursty`, `diurnal`, `idle` or `catch-up`.
+    /// `steady`, `bursty`, `diurnal`, `idle`, `catch-up` or `seek`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Steady => "steady",
@@ -53,6 +48,7 @@ impl Shape {
             Self::Diurnal => "diurnal",
             Self::Idle => "idle",
             Self::CatchUp => "catch-up",
+            Self::Seek => "seek",
         }
     }
 }
@@ -101,7 +97,7 @@ impl Shaped {
         let usual = Self { shape, seconds: 60, rate: 1_000, bytes: 2 << 10, records: 4, partitions: 16, lanes: 4, readers: 8, seed: 1 };
         match shape {
             Shape::Idle => Self { rate: 100, partitions: 1_000, readers: 100, ..usual },
-            Shape::CatchUp => Self { rate: 500, bytes: 16 << 10, partitions: 4, lanes: 2, readers: 4, ..usual },
+            Shape::CatchUp | Shape::Seek => Self { rate: 500, bytes: 16 << 10, partitions: 4, lanes: 2, readers: 4, ..usual },
             Shape::Steady | Shape::Bursty | Shape::Diurnal => usual,
         }
     }
@@ -111,9 +107,7 @@ impl Shaped {
         self.check()?;
         let mut rng = StdRng::seed_from_u64(self.seed);
         let mut events = self.appends(&mut rng);
-        for reader in 0..self.readers {
-            self.reader(reader, &mut rng, &mut events);
-        }
+        events.extend(readers::fetches(self, &events, &mut rng));
         events.sort_by_key(|event| event.at_us);
         let topic = Topic { name: TopicName::new(self.shape.as_str())?, partitions: self.partitions, lanes: self.lanes };
         Ok(Trace { topics: vec![topic], events })
@@ -137,7 +131,7 @@ impl Shaped {
         }
     }
 
-    fn end_us(&self) -> u64 {
+    pub(super) fn end_us(&self) -> u64 {
         self.seconds * 1_000_000
     }
 
@@ -163,7 +157,7 @@ impl Shaped {
     fn rate_at(&self, at_us: u64, bursts: &mut Bursts, rng: &mut StdRng) -> f64 {
         let average = f64::from(self.rate);
         match self.shape {
-            Shape::Steady | Shape::Idle | Shape::CatchUp => average,
+            Shape::Steady | Shape::Idle | Shape::CatchUp | Shape::Seek => average,
             Shape::Diurnal => average * (1.0 - (std::f64::consts::TAU * at_us as f64 / self.end_us() as f64).cos()),
             Shape::Bursty if bursts.is_on(at_us, rng) => average * BURST,
             Shape::Bursty => average * (1.0 - BURST * BURST_SHARE) / (1.0 - BURST_SHARE),
@@ -182,26 +176,6 @@ impl Shaped {
             _ => rng.random_range(0..self.partitions),
         };
         Event { at_us, topic: 0, partition, action: Action::Append { bytes, records: self.records, waits: true } }
-    }
-
-    fn reader(&self, reader: u32, rng: &mut StdRng, events: &mut Vec<Event>) {
-        let partition = reader * (self.partitions / self.readers.max(1)).max(1) % self.partitions;
-        let late = self.shape == Shape::CatchUp;
-        let (begin_us, every_us) = if late {
-            (self.end_us() / 2 + rng.random_range(0..self.end_us() / 8 + 1), CATCH_UP_US)
-        } else {
-            (rng.random_range(0..POLL_US), POLL_US)
-        };
-        // Every fourth that catches up goes back to the beginning half way.
-        let turn_us = if late && reader % 4 == 3 { begin_us + (self.end_us() - begin_us) / 2 } else { u64::MAX };
-        let mut turned = false;
-        for (number, at_us) in (begin_us..self.end_us()).step_by(every_us as usize).enumerate() {
-            let turns = at_us >= turn_us && !turned;
-            turned |= turns;
-            let offset = (number == 0 || turns).then_some(0);
-            let action = Action::Fetch { reader, offset, bytes: if late { CATCH_UP_BYTES } else { FETCH_BYTES } };
-            events.push(Event { at_us, topic: 0, partition, action });
-        }
     }
 }
 

@@ -10,6 +10,7 @@ use tidegate::types::{Offset, PartitionId, TopicName};
 
 mod csv;
 mod generate;
+mod readers;
 mod recorded;
 
 pub use generate::{Shape, Shaped};
