@@ -42,7 +42,11 @@ pub struct Outcome {
     pub memory_peak_bytes: u64,
     /// Share of the bytes that readers asked the cache for and did not wait for; absent if none were asked for.
     pub hit_ratio: Option<f64>,
-    /// Bytes that were downloaded, or ordered, and never read.
+    /// Bytes that were asked for ahead of readers.
+    pub read_ahead_bytes: u64,
+    /// Those of them that a reader came for. The others are wasted.
+    pub read_ahead_used_bytes: u64,
+    /// Bytes that were asked for ahead of readers and never read.
     pub wasted: Waste,
     /// Appends that were refused or not committed in time.
     pub failed_appends: u64,
@@ -189,6 +193,8 @@ impl Outcome {
             fetched_bytes: measured.fetched_bytes,
             memory_peak_bytes: measured.memory_peak_bytes,
             hit_ratio: hit_ratio(cache),
+            read_ahead_bytes: cache.prefetch_issued_bytes.get(),
+            read_ahead_used_bytes: cache.prefetch_used_bytes.get(),
             wasted: Waste::of(cache),
             failed_appends: measured.failed_appends,
             failed_fetches: measured.failed_fetches,

@@ -147,6 +147,8 @@ mod tests {
             fetched_bytes: 0,
             memory_peak_bytes: 0,
             hit_ratio: None,
+            read_ahead_bytes: 0,
+            read_ahead_used_bytes: 0,
             wasted: Waste::default(),
             failed_appends: 0,
             failed_fetches: 0,

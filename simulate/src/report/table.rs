@@ -6,7 +6,7 @@ use crate::outcome::{Latencies, Outcome};
 /// A figure: what it is called, and how it is shown.
 type Figure = (&'static str, fn(&Outcome) -> String);
 
-const FIGURES: [Figure; 19] = [
+const FIGURES: [Figure; 20] = [
     ("PUTs", |o| count(o.usage.puts)),
     ("GETs", |o| count(o.usage.gets)),
     ("LISTs", |o| count(o.usage.lists)),
@@ -21,6 +21,7 @@ const FIGURES: [Figure; 19] = [
     ("fetch p99", |o| of(&o.fetches, o.fetches.p99_us)),
     ("memory peak", |o| bytes(o.memory_peak_bytes)),
     ("hit ratio", |o| o.hit_ratio.map_or_else(|| "-".to_owned(), percent)),
+    ("read ahead", |o| bytes(o.read_ahead_bytes)),
     ("wasted: evicted", |o| bytes(o.wasted.evicted)),
     ("wasted: abandoned", |o| bytes(o.wasted.abandoned)),
     ("wasted: cancelled", |o| bytes(o.wasted.cancelled)),

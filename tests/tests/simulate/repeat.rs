@@ -50,6 +50,17 @@ fn a_buffer_that_is_held_for_longer_makes_fewer_and_later_puts() {
 }
 
 #[test]
+fn what_is_read_ahead_is_read_or_known_to_be_wasted() {
+    let wasted = [Shape::CatchUp, Shape::Seek].map(|shape| {
+        let outcome = outcome(1, &trace(shape), "read-ahead-adaptive");
+        assert_eq!(outcome.read_ahead_bytes, outcome.read_ahead_used_bytes + outcome.wasted.total(), "{shape}: {:?}", outcome.wasted);
+        assert!(outcome.read_ahead_used_bytes > 1 << 20, "{shape}: {}", outcome.read_ahead_used_bytes);
+        outcome.wasted
+    });
+    assert!(wasted[1].abandoned > 1 << 20 && wasted[1].total() > wasted[0].total(), "{wasted:?}");
+}
+
+#[test]
 fn every_append_of_a_trace_is_acknowledged_once() {
     let trace = trace(Shape::Bursty);
     let appends = trace.events.iter().filter(|event| matches!(event.action, tidegate_simulate::trace::Action::Append { .. })).count();
