@@ -15,6 +15,7 @@
 //! What it cannot know: how clients react. Arrivals are those of the trace, whatever a policy does to the acks that its producers waited
 //! for. Timers have a resolution of a millisecond, here as on a running host.
 
+mod appends;
 mod batch;
 mod measure;
 mod outcome;

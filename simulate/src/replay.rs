@@ -1,22 +1,22 @@
 //! A trace against a host, in whatever time its runtime has: paused for simulations, real to see whether they are right.
 //!
-//! Requests come when the trace says, whatever became of earlier ones: an append that waits for room holds no other back. A reader has one
-//! fetch under way; while it waits for an answer its next polls are skipped.
+//! Requests come when the trace says, whatever became of earlier ones. A reader has one fetch under way; while it waits for an answer its next
+//! polls are skipped.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::BytesMut;
 use parking_lot::Mutex;
 use tidegate::Storage;
 use tidegate::env::{self, Instant};
 use tidegate::error::{ErrorKind, Result};
 use tidegate::metadata::TopicRecord;
 use tidegate::runtime::{FetchPartition, FetchRequest, TopicSpec};
-use tidegate::types::{Offset, TopicPartition};
+use tidegate::types::{Offset, TopicLane, TopicPartition};
 use tokio_util::task::TaskTracker;
 
+use crate::appends::Appends;
 use crate::batch::Batches;
 pub use crate::measure::Measured;
 use crate::trace::{Action, Event, Trace};
@@ -43,17 +43,20 @@ pub async fn prepare(storage: &Storage, trace: &Trace) -> Result<Vec<TopicRecord
 pub async fn replay(storage: &Storage, trace: &Trace, topics: &[TopicRecord]) -> Measured {
     let run = Arc::new(Run { storage: storage.clone(), began: env::now(), measured: Mutex::new(Measured::new(env::now())) });
     let tasks = TaskTracker::new();
-    let (mut batches, mut readers) = (Batches::default(), HashMap::<u32, Arc<Reader>>::new());
+    let (mut batches, mut appends) = (Batches::default(), Appends::new(run.clone(), tasks.clone()));
+    let mut readers = HashMap::<u32, Arc<Reader>>::new();
     for Event { at_us, topic, partition, action } in &trace.events {
         let due = run.began + Duration::from_micros(*at_us);
         if due > env::now() {
             tokio::time::sleep_until(due).await;
         }
-        let partition = TopicPartition { topic: topics[*topic as usize].id, partition: *partition };
+        let topic = &topics[*topic as usize];
+        let lane = TopicLane { topic: topic.id, lane: *partition % topic.lanes };
+        let partition = TopicPartition { topic: topic.id, partition: *partition };
         match *action {
             Action::Append { bytes, records, waits } => {
                 let batch = batches.of(bytes, records, storage.env().unix_ms());
-                tasks.spawn(run.clone().append(partition, batch, waits));
+                appends.append(lane, partition, batch, waits);
             }
             Action::Fetch { reader, offset, bytes } => {
                 let reader = readers.entry(reader).or_default();
@@ -64,6 +67,7 @@ pub async fn replay(storage: &Storage, trace: &Trace, topics: &[TopicRecord]) ->
             }
         }
     }
+    drop(appends);
     tasks.close();
     tasks.wait().await;
     let mut measured = std::mem::replace(&mut *run.measured.lock(), Measured::new(run.began));
@@ -102,38 +106,14 @@ impl Reader {
     }
 }
 
-struct Run {
-    storage: Storage,
-    began: Instant,
-    measured: Mutex<Measured>,
+/// What all that is under way shares.
+pub(crate) struct Run {
+    pub(crate) storage: Storage,
+    pub(crate) began: Instant,
+    pub(crate) measured: Mutex<Measured>,
 }
 
 impl Run {
-    async fn append(self: Arc<Self>, partition: TopicPartition, batch: BytesMut, waits: bool) {
-        let (began, bytes) = (env::now(), batch.len() as u64);
-        let appended = self.storage.append(partition, batch).await;
-        let memory = self.memory();
-        let outcome = match appended {
-            Ok(appended) if waits => {
-                self.measured.lock().holds(memory);
-                appended.committed.wait().await
-            }
-            Ok(_) => {
-                let mut measured = self.measured.lock();
-                measured.holds(memory);
-                measured.sent += 1;
-                measured.appended_bytes += bytes;
-                return;
-            }
-            Err(error) => Err(error),
-        };
-        let mut measured = self.measured.lock();
-        match outcome {
-            Ok(()) => measured.acked(bytes, began.duration_since(self.began), began.elapsed()),
-            Err(_) => measured.failed_appends += 1,
-        }
-    }
-
     async fn fetch(self: Arc<Self>, reader: Arc<Reader>, partition: TopicPartition, from: Offset, bytes: usize) {
         let began = env::now();
         // A wait at the tail is for producers, not for the store.
@@ -160,7 +140,7 @@ impl Run {
     }
 
     /// What the host holds now: batches that are not committed, the cache, and what was read ahead.
-    fn memory(&self) -> u64 {
+    pub(crate) fn memory(&self) -> u64 {
         let cache = &self.storage.metrics().cache;
         let gauges = cache.resident_bytes.get() + cache.prefetch_reserved_bytes.get();
         self.storage.buffered_bytes() + u64::try_from(gauges).unwrap_or(0)

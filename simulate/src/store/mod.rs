@@ -13,6 +13,7 @@ mod latency;
 mod model;
 mod throttle;
 
+use latency::Draws;
 pub use latency::Latency;
 pub use model::StoreModel;
 use throttle::Throttle;
@@ -55,8 +56,7 @@ impl ModelStore {
             puts: Throttle::new(model.puts_per_s),
             gets: Throttle::new(model.gets_per_s),
             model: model.clone(),
-            seed,
-            numbers: [0; Operation::ALL.len()],
+            draws: Draws::new(seed),
             asked: store.asked.clone(),
         };
         store.objects.set_script(move |request: &Request<'_>| script.answer(request));
@@ -79,20 +79,15 @@ impl ModelStore {
 
 struct Script {
     model: StoreModel,
-    seed: u64,
+    draws: Draws,
     puts: Throttle,
     gets: Throttle,
-    /// Requests of each operation so far.
-    numbers: [u64; Operation::ALL.len()],
     asked: Arc<Mutex<Asked>>,
 }
 
 impl Script {
     fn answer(&mut self, request: &Request<'_>) -> Fault {
-        let operation = request.operation;
-        let number = &mut self.numbers[operation as usize];
-        *number += 1;
-        let (latency, throttle) = match operation {
+        let (latency, throttle) = match request.operation {
             Operation::Put | Operation::Delete => (&self.model.put, &mut self.puts),
             Operation::Get | Operation::Head | Operation::List => (&self.model.get, &mut self.gets),
         };
@@ -102,7 +97,7 @@ impl Script {
         if !served {
             return Fault::fail(StoreErrorKind::Throttled).before(REFUSED_AFTER);
         }
-        Fault::none().before(latency.of(self.seed, operation, *number, bytes_of(request)))
+        Fault::none().before(latency.of(self.draws.next(request), bytes_of(request)))
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) fn run_case(report: &Report, plugins: &Plugins) -> Result<()> {
     let (mut puts, mut p99, mut values) = (Vec::new(), Vec::new(), Vec::new());
     for seed in 1..=ROUNDS {
         let trace = Shaped { seconds: 20, rate: 300, seed, ..Shaped::new(Shape::Bursty) }.trace()?;
-        let (simulated, measured) = (simulated(&trace, &candidate)?, measured(&trace, plugins)?);
+        let (simulated, measured) = (simulated(&trace, &candidate, seed)?, measured(&trace, plugins, seed)?);
         puts.push(simulated.puts / measured.puts);
         p99.push(simulated.ack_p99_ms / measured.ack_p99_ms);
         values.push((simulated, measured));
@@ -66,18 +66,18 @@ fn million(candidate: &Candidate) -> Result<f64> {
     Ok(taken)
 }
 
-fn simulated(trace: &Trace, candidate: &Candidate) -> Result<Figures> {
-    let simulation = Simulation { settings: Settings::default(), model: StoreModel::s3_standard(), seed: SEED };
+fn simulated(trace: &Trace, candidate: &Candidate, seed: u64) -> Result<Figures> {
+    let simulation = Simulation { settings: Settings::default(), model: StoreModel::s3_standard(), seed };
     let outcome = run(&simulation, trace, candidate)?;
     Ok(Figures { puts: outcome.usage.puts as f64, ack_p99_ms: outcome.acks.p99_us as f64 / 1e3 })
 }
 
 /// The same trace, policy and store on a runtime like a broker's, as long as the trace is.
-fn measured(trace: &Trace, plugins: &Plugins) -> Result<Figures> {
+fn measured(trace: &Trace, plugins: &Plugins, seed: u64) -> Result<Figures> {
     let runtime = runtime()?;
     runtime.block_on(async {
         let env = Env::system();
-        let store = ModelStore::new(env.clone(), &StoreModel::s3_standard(), SEED);
+        let store = ModelStore::new(env.clone(), &StoreModel::s3_standard(), seed);
         let storage = Storage::builder(Settings::default()).store(store.shared()).env(env).open().await?;
         plugins.bind(&storage, tidegate::policy::Kind::Flush, POLICY).await?;
         let topics = prepare(&storage, trace).await?;
