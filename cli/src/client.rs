@@ -139,11 +139,21 @@ impl Admin {
             .with_context(|| format!("the answer of {} is not understood: is it a broker of this version?", self.base))
     }
 
+    /// A server hangs up on what is larger than it takes, and its answer may be lost.
+    fn too_much(&self) -> anyhow::Error {
+        let base = &self.base;
+        anyhow::anyhow!("the broker at {base} takes no request of that size: is the component larger than its policy.component_bytes?")
+    }
+
     /// The answer's body, or the message of its error.
     fn succeeded(&self, sent: Result<Response<Body>, ureq::Error>) -> Result<String> {
         let unreachable = || format!("the admin api at {} does not answer: is the broker running there?", self.base);
-        let mut response = sent.with_context(unreachable)?;
+        let mut response =
+            sent.map_err(|error| if hung_up(&error) { self.too_much() } else { anyhow::Error::new(error).context(unreachable()) })?;
         let status = response.status();
+        if status == ureq::http::StatusCode::PAYLOAD_TOO_LARGE {
+            return Err(self.too_much());
+        }
         let text = response.body_mut().with_config().limit(MAX_ANSWER_BYTES).read_to_string().with_context(unreachable)?;
         if status.is_success() {
             return Ok(text);
@@ -154,6 +164,12 @@ impl Admin {
             Err(_) => bail!("{} answered {status}", self.base),
         }
     }
+}
+
+/// Whether a server closed the connection while it was still being written to.
+fn hung_up(error: &ureq::Error) -> bool {
+    use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
+    matches!(error, ureq::Error::Io(error) if matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset))
 }
 
 /// Names are checked before they become part of a path.

@@ -187,3 +187,12 @@ async fn a_policy_is_bound_from_a_directory_and_by_the_settings_from_anywhere() 
     ensure!(bound["bindings"][0]["source"].as_str().is_some_and(|source| source.ends_with("only.wasm")), "{bound}");
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_component_beyond_all_that_a_broker_takes_is_refused_with_the_remedy() -> Result<()> {
+    let directory = tempfile::tempdir()?;
+    let file = directory.path().join("large.wasm");
+    std::fs::File::create(&file)?.set_len(64 << 20)?;
+    let broker = Cluster::local()?.start().await?;
+    has(&refusal(&broker, &[file.to_str().context("a path in UTF-8")?]).await?, &["of that size", "policy.component_bytes"])
+}
