@@ -4,7 +4,7 @@ PROFILE ?= release
 SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint unit plugins policies interop codes model proof bench fuzz deny tools clean
+.PHONY: help run test lint unit plugins policies examples interop codes model proof bench fuzz deny tools clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -26,6 +26,9 @@ plugins: ## build the bundled policies as components into target/plugins
 
 policies: ## print what each bundled policy costs and gains on a few traces, as docs/policies.md shows it
 	@scripts/policies.sh
+
+examples: ## build the policies of examples/ in C, JavaScript and Python, and run each in a broker: minutes, and compilers to install
+	@scripts/examples.sh --test
 
 interop: ## run real Kafka clients and tools against the broker on S3: minutes, and much to install (CLIENT=kafkajs runs one)
 	@PROFILE=$(PROFILE) scripts/interop.sh $(CLIENT) $(ARGS)

@@ -1,8 +1,15 @@
 #!/usr/bin/env bash
 # Builds the policies of examples/ that are written in other languages than Rust, and plays their scenarios. Arguments choose
-# (c, js, python); none means all.
+# (c, js, python); none means all. With --test first: builds the binary before, and runs each in a broker after.
 source "$(dirname "$0")/lib.sh"
 
+testing=
+if [ "${1:-}" = --test ]; then
+    testing=yes
+    shift
+    scripts/setup.sh kcat
+    cargo build --locked --workspace --bin tidegate
+fi
 out=${TIDEGATE_PLUGINS:-$target/plugins}/examples
 tidegate=${TIDEGATE_BIN:-$(binary dev)}
 [ -x "$tidegate" ] || fail "$tidegate is missing: build it first, for example with scripts/plugins.sh"
@@ -38,3 +45,6 @@ example_python() {
 for language in "$@"; do
     "example_$language"
 done
+if [ -n "$testing" ]; then
+    TIDEGATE_PLUGINS=${TIDEGATE_PLUGINS:-$target/plugins} TIDEGATE_BIN=$tidegate cargo test --locked --workspace --test examples -- --include-ignored --test-threads=1
+fi
