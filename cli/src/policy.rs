@@ -78,7 +78,15 @@ fn candidate(component: &str, config: &ConfigArgs) -> Result<SetPolicy> {
 /// What a component says that its config may be.
 fn keys_of(file: &Path, bytes: &[u8]) -> Result<ConfigSchema> {
     // A broker may allow more than its defaults; reading a schema harms nobody.
-    let limits = PolicySettings { component_bytes: u64::MAX, ..PolicySettings::default() };
+    let limits = PolicySettings {
+        component_bytes: u64::MAX,
+        custom_bytes: u64::MAX,
+        memory_bytes: 1 << 30,
+        table_elements: 10_000_000,
+        init_deadline_ms: 10_000,
+        compile_timeout_ms: 600_000,
+        ..PolicySettings::default()
+    };
     Ok(component::inspect(file, bytes, &limits)?.1)
 }
 
