@@ -58,6 +58,9 @@ pub fn records(bytes: &[u8], limit_bytes: usize) -> Result<Records<'_>, RecordEr
 
 /// The first record of a batch, from `from_offset` on, whose timestamp is at least `target`: offset and timestamp.
 /// Decodes nothing where the header decides. `limit_bytes` as in [`records`].
+///
+/// Nobody decodes what a producer compresses when it is appended, so it may be junk, or more than the limit. Such a batch
+/// is spoken for by its header: who looks for a time is sent to its beginning rather than past records that may be there.
 pub fn find_timestamp(
     batch: &[u8],
     from_offset: Offset,
@@ -68,10 +71,16 @@ pub fn find_timestamp(
     if header.max_timestamp < target || header.last_offset() < from_offset {
         return Ok(None);
     }
+    let of_header = Some((header.base_offset.max(from_offset), header.max_timestamp));
     if header.is_append_time() {
-        return Ok(Some((header.base_offset.max(from_offset), header.max_timestamp)));
+        return Ok(of_header);
     }
-    for record in records(batch, limit_bytes)?.iter() {
+    let decoded = records(batch, limit_bytes).and_then(|records| first_at_time(&records, from_offset, target));
+    Ok(decoded.unwrap_or(of_header))
+}
+
+fn first_at_time(records: &Records<'_>, from_offset: Offset, target: TimestampMs) -> Result<Option<(Offset, TimestampMs)>, RecordError> {
+    for record in records.iter() {
         let record = record?;
         if record.timestamp >= target && record.offset >= from_offset {
             return Ok(Some((record.offset, record.timestamp)));

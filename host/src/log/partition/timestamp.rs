@@ -1,13 +1,24 @@
 //! Looking up an offset by timestamp, exact to the record as Kafka does it: extents and index blocks that are too old are
 //! skipped by their largest timestamp, then batches by their headers, and one batch is decoded.
+//!
+//! A batch of a few kilobytes may decode to [`DECODE_LIMIT_BYTES`], and takes part of a second then. So decoding is done on
+//! threads of its own, where it holds up nobody who appends or fetches, and at most [`DECODERS`] at once.
+
+use bytes::Bytes;
+use tokio::sync::Semaphore;
 
 use super::Partition;
 use super::state::Whereabouts;
 use crate::cache::{Access, ChunkRef, Layout};
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::Extent;
-use crate::record::{self, DECODE_LIMIT_BYTES};
+use crate::record::{self, BatchHeader, DECODE_LIMIT_BYTES, RecordError};
 use crate::types::{Offset, TimestampMs};
+
+/// Batches that are decoded at once, of all partitions of the process: bounds what that takes of memory and of processors.
+const DECODERS: usize = 2;
+
+static DECODING: Semaphore = Semaphore::const_new(DECODERS);
 
 type Found = Option<(Offset, TimestampMs)>;
 
@@ -52,8 +63,7 @@ impl Partition {
             let chunk = cache.request(chunk, access).chunk().await?;
             let start = first_offset(&layout, from, timestamp);
             for batch in chunk.batches_from(start) {
-                let found = record::find_timestamp(&batch.bytes, from, timestamp, DECODE_LIMIT_BYTES)
-                    .map_err(|e| undecodable(extent, batch.base_offset, e))?;
+                let found = find_in_batch(batch.bytes, from, timestamp).await.map_err(|e| unreadable(extent, batch.base_offset, e))?;
                 if found.is_some() {
                     return Ok(found);
                 }
@@ -70,7 +80,22 @@ fn first_offset(layout: &Layout, from: Offset, timestamp: TimestampMs) -> Offset
     block.map_or(from, |block| index.entries()[block].offset.max(from))
 }
 
-fn undecodable(extent: &Extent, base_offset: Offset, e: record::RecordError) -> Error {
-    Error::new(ErrorKind::Corrupt, format!("the batch at offset {base_offset} in object {} cannot be decoded", extent.object))
+/// Looks into one batch: here, where its header decides; else where it may take its time.
+async fn find_in_batch(batch: Bytes, from: Offset, timestamp: TimestampMs) -> std::result::Result<Found, RecordError> {
+    let header = BatchHeader::parse(&batch)?;
+    if header.max_timestamp < timestamp || header.last_offset() < from {
+        return Ok(None);
+    }
+    let permit = DECODING.acquire().await.expect("it is never closed");
+    let decoding = tokio::task::spawn_blocking(move || {
+        let found = record::find_timestamp(&batch, from, timestamp, DECODE_LIMIT_BYTES);
+        drop(permit);
+        found
+    });
+    decoding.await.expect("decoding does not panic, and only the end of the runtime cancels it")
+}
+
+fn unreadable(extent: &Extent, base_offset: Offset, e: RecordError) -> Error {
+    Error::new(ErrorKind::Corrupt, format!("the batch at offset {base_offset} in object {} has no whole header", extent.object))
         .with_source(e)
 }

@@ -78,6 +78,21 @@ fn a_compressed_batch_with_fewer_records_than_it_says_errs_at_the_missing_one() 
 }
 
 #[test]
+fn a_batch_that_cannot_be_decoded_is_spoken_for_by_its_header() {
+    let batch = batch(3, 10).timestamps(100, 10).base_offset(7);
+    let cut = batch.clone().compression(Compression::Zstd).build()[BATCH_HEADER_LEN..][..10].to_vec();
+    for codec in Compression::ALL.into_iter().skip(1) {
+        for junk in [&b"junk"[..], b"", &cut] {
+            let bytes = batch.clone().compression(codec).build_with(junk);
+            assert_eq!(find_timestamp(&bytes, 0, 50, LIMIT).unwrap(), Some((7, 120)), "{codec:?}");
+            assert_eq!(find_timestamp(&bytes, 8, 120, LIMIT).unwrap(), Some((8, 120)), "{codec:?}");
+            assert_eq!(find_timestamp(&bytes, 0, 121, LIMIT).unwrap(), None, "{codec:?}");
+            assert_eq!(find_timestamp(&bytes, 10, 100, LIMIT).unwrap(), None, "{codec:?}");
+        }
+    }
+}
+
+#[test]
 fn batches_ends_after_the_first_error() {
     let mut bytes = batch(1, 10).build();
     bytes.extend_from_slice(&batch(1, 10).build()[..70]);

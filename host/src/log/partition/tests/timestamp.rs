@@ -2,7 +2,7 @@
 
 use super::bench::{Bench, commit, quiet_topic, small_chunks};
 use crate::record::Compression;
-use crate::record::testing::batch;
+use crate::record::testing::{TestRecord, batch, batch_of};
 use crate::store::Operation;
 
 /// Batches of three records, 10 ms apart, with timestamps that go up by 100 ms a batch.
@@ -47,4 +47,43 @@ async fn a_cold_lookup_reads_one_index_and_one_chunk() {
     assert_eq!(partition.find_timestamp(6_011).await.expect("it is readable"), expected(6_011, 0));
     assert_eq!(bench.store.requests(Operation::Get), 2);
     assert_eq!(partition.reading().time_lookups_per_min, 1);
+}
+
+/// A batch of `bytes` zeros, at timestamp 100.
+fn zeros(bytes: usize) -> crate::record::testing::BatchBuilder {
+    batch_of(vec![TestRecord { timestamp: 100, key: None, value: Some(vec![0; bytes]) }])
+}
+
+#[tokio::test]
+async fn decoding_a_batch_that_grows_holds_up_nobody_else() {
+    let mut bench = Bench::new(1, small_chunks(), quiet_topic());
+    let stored = bench.segment(vec![(0, vec![vec![zeros(32 << 20).compression(Compression::Gzip)]])]);
+    let partition = bench.open_empty(0);
+    stored.into_iter().for_each(|s| commit(&partition, s));
+    let done = parking_lot::Mutex::new(Vec::new());
+    let lookup = async {
+        assert_eq!(partition.find_timestamp(50).await.expect("it is readable"), Some((0, 100)));
+        done.lock().push("lookup");
+    };
+    let others = async {
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        done.lock().push("others");
+    };
+    tokio::join!(lookup, others);
+    assert_eq!(*done.lock(), ["others", "lookup"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_that_nobody_can_decode_stops_no_lookup() {
+    let mut bench = Bench::new(1, small_chunks(), quiet_topic());
+    let plain = |timestamp| vec![batch(1, 100).timestamps(timestamp, 0)];
+    let bomb = zeros((128 << 20) + 1).compression(Compression::Zstd);
+    let stored = bench.segment(vec![(0, vec![plain(50), vec![bomb], plain(200)])]);
+    let partition = bench.open_empty(0);
+    stored.into_iter().for_each(|s| commit(&partition, s));
+    for (timestamp, expected) in [(50, Some((0, 50))), (51, Some((1, 100))), (101, Some((2, 200))), (201, None)] {
+        assert_eq!(partition.find_timestamp(timestamp).await.expect("the header is readable"), expected, "timestamp {timestamp}");
+    }
 }
