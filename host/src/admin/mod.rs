@@ -77,11 +77,12 @@ fn router(storage: Storage, token: Option<String>) -> Router {
         .route("/v1/policies/shadows", get(shadows::list).put(shadows::start).delete(shadows::drop_one))
         .route("/v1/policies/shadows/promote", post(shadows::promote))
         .route_layer(middleware::from_fn_with_state(token.map(Token::new), auth::require))
-        .route("/healthz", get(health))
         .fallback(reply::no_such_path)
         .method_not_allowed_fallback(reply::no_such_method)
         .layer(middleware::from_fn_with_state(turns, reply::bounded))
         .layer(DefaultBodyLimit::max(usize::try_from(body_bytes).unwrap_or(usize::MAX)))
+        // Bounded by nothing: a busy API is no reason to end the host, and the answer costs nothing.
+        .route("/healthz", get(health))
         .with_state(storage)
 }
 

@@ -50,9 +50,11 @@ impl Failure {
         Self { status, kind, class: None, message: message.into() }
     }
 
+    /// In the framework's words, begun as ours are. The rest stays: names in them are the client's.
     fn refused_body(status: StatusCode, message: String) -> Self {
         let kind = if status == StatusCode::PAYLOAD_TOO_LARGE { "too_large" } else { "invalid_input" };
-        Self::new(status, kind, message.to_lowercase())
+        let rest = message.chars().next().map_or("", |first| &message[first.len_utf8()..]);
+        Self::new(status, kind, format!("{}{rest}", message.chars().take(1).collect::<String>().to_lowercase()))
     }
 }
 

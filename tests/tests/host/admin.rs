@@ -135,3 +135,30 @@ async fn history_and_rollback_need_the_token() {
     admin.token = None;
     assert_eq!(admin.ask("GET", "/healthz", None).await.0, 200);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refusals_keep_names_as_they_were_written() {
+    let admin = Admin::serve(None).await;
+    let (status, refused) = admin.ask("POST", "/v1/topics", Some(json!({ "name": "Orders!" }))).await;
+    let message = refused["error"]["message"].as_str().unwrap();
+    assert_eq!((status, message.starts_with("failed to deserialize the JSON body")), (422, true), "{message}");
+    assert!(message.contains(r#"invalid topic name "Orders!": '!' is none of a-z A-Z 0-9 . _ -"#), "{message}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_is_healthy_while_requests_that_never_end_take_every_turn() {
+    use tokio::io::AsyncWriteExt;
+
+    let admin = Admin::serve(None).await;
+    let address = admin.base.trim_start_matches("http://");
+    let half = "PUT /v1/policies HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n{";
+    let mut open = Vec::new();
+    // Until no turn is left.
+    while admin.ask("GET", "/v1/policies", None).await.0 == 200 {
+        assert!(open.len() < 200, "turns have a bound");
+        let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+        stream.write_all(half.as_bytes()).await.unwrap();
+        open.push(stream);
+    }
+    assert_eq!(admin.ask("GET", "/healthz", None).await, (200, json!({ "status": "ok" })));
+}
