@@ -10,12 +10,12 @@
 //!
 //! | column | what |
 //! |---|---|
-//! | `at_us` | microseconds since the trace began; never goes back |
+//! | `at_us` | microseconds since the trace began; never goes back; at most 30 days |
 //! | `event` | `append`: a batch whose producer waits for its commit; `send`: one whose producer does not; `fetch`: a reader wants more; `topic`: names a topic, before its first use |
 //! | `topic` | its name |
 //! | `partition` | of `topic` the number of its partitions |
 //! | `bytes` | size of the batch; of a fetch, bytes at most |
-//! | `records` | records of the batch |
+//! | `records` | records of the batch, at most 1,000,000 |
 //! | `reader` | a number for each reader, which keeps to one partition |
 //! | `offset` | where a reader begins or goes, counted from the first record of the trace; empty: where its last fetch ended |
 //! | `lanes` | of `topic`, its lanes; empty or 0: as the settings say |
@@ -28,7 +28,7 @@ use std::io::{BufRead, Write};
 use tidegate::error::{Error, ErrorKind, Result};
 use tidegate::types::TopicName;
 
-use super::{Action, Event, MAX_READERS, MAX_TOPICS, Topic, Trace};
+use super::{Action, Event, MAX_READERS, MAX_RECORDS, MAX_SPAN_US, MAX_TOPICS, Topic, Trace};
 
 const COLUMNS: [&str; 9] = ["at_us", "event", "topic", "partition", "bytes", "records", "reader", "offset", "lanes"];
 /// Longest line, in bytes.
@@ -44,12 +44,11 @@ impl Trace {
         for number in 1.. {
             line.clear();
             let read = (&mut from).take_line(&mut line).map_err(|e| invalid(name, number, format!("cannot be read: {e}")))?;
-            if read == 0 {
-                break;
-            }
             let text = line.trim_end_matches(['\n', '\r']);
             if number == 1 {
                 check_header(text).map_err(|problem| invalid(name, number, problem))?;
+            } else if read == 0 {
+                break;
             } else if !text.is_empty() {
                 reading.line(text).map_err(|problem| invalid(name, number, problem))?;
             }
@@ -116,7 +115,7 @@ struct Reading {
 impl Reading {
     fn line(&mut self, line: &str) -> Result<(), String> {
         let fields = Fields::of(line)?;
-        let at_us = fields.number(0, 0..=u64::MAX)?;
+        let at_us = fields.number(0, 0..=MAX_SPAN_US)?;
         if at_us < self.at_us {
             return Err(format!("column at_us is {at_us}, below {} of the line before", self.at_us));
         }
@@ -133,7 +132,7 @@ impl Reading {
         let action = match event {
             "append" | "send" => Action::Append {
                 bytes: fields.number(4, BATCH_BYTES)? as u32,
-                records: fields.number(5, 1..=i32::MAX as u64)? as u32,
+                records: fields.number(5, 1..=u64::from(MAX_RECORDS))? as u32,
                 waits: event == "append",
             },
             "fetch" => Action::Fetch {

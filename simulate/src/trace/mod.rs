@@ -17,6 +17,10 @@ pub use generate::{Shape, Shaped};
 
 /// Most topics of a trace.
 pub const MAX_TOPICS: usize = 10_000;
+/// Longest trace, in microseconds: 30 days. Virtual time costs real time too, where nothing happens as well.
+pub const MAX_SPAN_US: u64 = 30 * 24 * 3_600 * 1_000_000;
+/// Most records of a batch: they are built one by one, whatever the batch is said to weigh.
+pub const MAX_RECORDS: u32 = 1_000_000;
 /// Most readers of a trace.
 pub const MAX_READERS: u32 = 1_000_000;
 
@@ -82,7 +86,8 @@ impl Trace {
         self.events.last().map_or(0, |event| event.at_us)
     }
 
-    /// Checks that topics are named once and partitions exist, that times do not go back, and that each reader keeps to one partition.
+    /// Checks that topics are named once and partitions exist, that times do not go back, that it and its batches are not too long, and that
+    /// each reader keeps to one partition.
     ///
     /// [`InvalidInput`](ErrorKind::InvalidInput) names the first event that is wrong.
     pub fn check(&self) -> Result<()> {
@@ -99,7 +104,15 @@ impl Trace {
             if event.at_us < before {
                 return wrong(format!("at {} us, but the one before is at {before} us", event.at_us));
             }
+            if event.at_us > MAX_SPAN_US {
+                return wrong(format!("at {} us, expected at most {MAX_SPAN_US}", event.at_us));
+            }
             before = event.at_us;
+            if let Action::Append { records, .. } = event.action
+                && records > MAX_RECORDS
+            {
+                return wrong(format!("{records} records in a batch, expected at most {MAX_RECORDS}"));
+            }
             if let Action::Fetch { reader, .. } = event.action {
                 let place = (event.topic, event.partition);
                 let known = *readers.entry(reader).or_insert(place);

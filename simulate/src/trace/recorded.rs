@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use tidegate::runtime::{Recorded, RecordedAppend, RecordedFetch};
 use tidegate::types::Offset;
 
-use super::{Action, Event, MAX_READERS, Topic, Trace};
+use super::{Action, Event, MAX_READERS, MAX_RECORDS, Topic, Trace};
 
 /// Smallest batch that a trace may hold: a header.
 const MIN_BATCH_BYTES: u32 = 61;
@@ -46,9 +46,11 @@ impl Trace {
     }
 }
 
+/// Of a compressed batch nobody but its producer has counted the records, so their number may be anything.
 fn appended(append: &RecordedAppend) -> Event {
     let RecordedAppend { at_us, topic, partition, bytes, records, waits, .. } = *append;
-    Event { at_us, topic, partition, action: Action::Append { bytes: bytes.max(MIN_BATCH_BYTES), records: records.max(1), waits } }
+    let (bytes, records) = (bytes.max(MIN_BATCH_BYTES), records.clamp(1, MAX_RECORDS));
+    Event { at_us, topic, partition, action: Action::Append { bytes, records, waits } }
 }
 
 impl Place {
@@ -110,5 +112,16 @@ mod tests {
         assert_eq!(fetches, [(11, 0, Some(0)), (21, 0, None), (25, 1, Some(0)), (31, 0, None), (32, 1, None)]);
         assert_eq!((left_out, trace.events.len()), (1, 8));
         assert!(trace.events.is_sorted_by_key(|event| event.at_us));
+    }
+    #[test]
+    fn a_recording_is_a_trace_whatever_number_of_records_a_producer_claims() {
+        let claimed = |records| RecordedAppend { records, ..append(10, 0) };
+        let topics =
+            vec![tidegate::runtime::RecordedTopic { name: tidegate::types::TopicName::new("t").unwrap(), partitions: 1, lanes: 1 }];
+        let recorded = Recorded { topics, appends: vec![claimed(0), claimed(u32::MAX)], ..Recorded::default() };
+        let (trace, _) = Trace::recorded(&recorded);
+        let mut text = Vec::new();
+        trace.write(&mut text).unwrap();
+        assert_eq!(Trace::read("t", text.as_slice()).unwrap(), trace);
     }
 }

@@ -33,6 +33,9 @@ fn what_is_wrong_is_named_by_line_and_column() {
         ("1,append,orders,4,4096,8", "t.csv:3: column partition is \"4\", expected a number from 0 to 3"),
         ("1,append,orders,3,60,8", "t.csv:3: column bytes is \"60\", expected a number from 61 to"),
         ("1,append,orders,3,100,0", "t.csv:3: column records is \"0\""),
+        ("1,append,orders,3,100,1000001", "t.csv:3: column records is \"1000001\", expected a number from 1 to 1000000"),
+        ("2592000000001,append,orders,3,100,1", "column at_us is \"2592000000001\", expected a number from 0 to 2592000000000"),
+        ("18446744073709551615,append,orders,3,100,1", "t.csv:3: column at_us is"),
         ("1,append,orders,3", "t.csv:3: column bytes is \"\""),
         ("1,fetch,orders,3,100,,-1", "t.csv:3: column reader is \"-1\""),
         ("1,fetch,orders,3,100,,1,x", "t.csv:3: column offset is \"x\""),
@@ -48,6 +51,8 @@ fn what_is_wrong_is_named_by_line_and_column() {
     }
     let error = Trace::read("t.csv", &b"at,event\n"[..]).unwrap_err();
     assert!(error.message().starts_with("t.csv:1: the first line is \"at,event\", expected \"at_us,"), "{error}");
+    let error = Trace::read("t.csv", &b""[..]).unwrap_err();
+    assert!(error.message().starts_with("t.csv:1: the first line is \"\", expected"), "a recording that failed is no trace: {error}");
     let long = format!("1,append,{},1", "a".repeat(2_000));
     assert!(read(&long).unwrap_err().message().contains("t.csv:3: cannot be read: it is longer than 1024 bytes"));
 }
