@@ -122,8 +122,9 @@ struct Summary {
 fn record(args: &RecordArgs) -> Result<Summary> {
     let file = args.file.display().to_string();
     let admin = Admin::new(&args.admin)?;
-    // Before a recording is made that could not be kept.
-    let to = std::fs::File::create(&args.file).with_context(|| format!("trace {file} cannot be written"))?;
+    // Before a recording is made that could not be kept; what is there stays until there is one.
+    let to = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(&args.file);
+    let to = to.with_context(|| format!("trace {file} cannot be written"))?;
     admin.start_recording(&RecordingSpec { seconds: args.seconds, requests: args.requests, permille: args.permille })?;
     while !admin.recording_state()?.ended {
         pause(LOOK);
@@ -131,8 +132,14 @@ fn record(args: &RecordArgs) -> Result<Summary> {
     let recorded = admin.stop_recording()?;
     let (trace, left_out) = Trace::recorded(&recorded);
     trace.check()?;
-    trace.write(BufWriter::new(to)).with_context(|| format!("trace {file} cannot be written"))?;
+    let written = emptied(&to).and_then(|()| trace.write(BufWriter::new(to)));
+    written.with_context(|| format!("trace {file} cannot be written"))?;
     Ok(Summary { file, appends: recorded.appends.len(), fetches: recorded.fetches.len() - left_out as usize, left_out })
+}
+
+/// Takes away what a file held; a pipe or a terminal holds nothing.
+fn emptied(to: &std::fs::File) -> std::io::Result<()> {
+    if to.metadata()?.is_file() { to.set_len(0) } else { Ok(()) }
 }
 
 #[allow(clippy::disallowed_methods, reason = "a command of one thread, which has nothing to do but wait")]
