@@ -62,7 +62,7 @@ struct Beside {
 
 pub(super) fn run(args: &BenchArgs) -> Result<Measured> {
     let file = &args.component.file;
-    let (bytes, mut limits) = (component::read(file)?, args.component.limits.settings());
+    let (bytes, mut limits) = (component::read(file)?, args.component.limits.settings()?);
     // Of so many calls the machine stalls some: that is no fault of a policy that is measured.
     limits.decision_deadline_ms = limits.decision_deadline_ms.max(limits.init_deadline_ms);
     let refused = || format!("{} is refused", file.display());

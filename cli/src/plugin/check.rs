@@ -28,7 +28,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<Inspection> {
     let bytes = component::read(file)?;
     let runtime = tokio::runtime::Builder::new_current_thread().build().context("no runtime")?;
     let refused = || format!("{} is refused", file.display());
-    let host = PolicyHost::new(args.component.limits.settings(), Arc::default(), Arc::new(|_| {}));
+    let host = PolicyHost::new(args.component.limits.settings()?, Arc::default(), Arc::new(|_| {}));
     let loaded = runtime.block_on(host.check_and_load_pinned(bytes.into(), args.digest.as_deref()));
     let plugin = loaded.with_context(refused)?;
     let config = args.config.typed(plugin.config_schema())?;

@@ -1,10 +1,13 @@
 //! A component in a file, and the limits under which it is tried.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args;
-use tidegate::config::PolicySettings;
+use tidegate::Settings;
+use tidegate::config::{MAX_COMPONENT_BYTES, PolicySettings};
 use tidegate::policy::ConfigSchema;
 use tidegate::policy::wasm::{Inspection, check};
 
@@ -38,20 +41,32 @@ pub(crate) struct LimitArgs {
 }
 
 impl LimitArgs {
-    pub(crate) fn settings(&self) -> PolicySettings {
-        PolicySettings {
+    /// As settings of a host, which must be some that a host takes.
+    pub(crate) fn settings(&self) -> Result<PolicySettings> {
+        let policy = PolicySettings {
             component_bytes: self.component_bytes,
             memory_bytes: self.memory_bytes,
             decision_deadline_ms: self.decision_deadline_ms,
             init_deadline_ms: self.init_deadline_ms,
             compile_timeout_ms: self.compile_timeout_ms,
             ..PolicySettings::default()
-        }
+        };
+        let settings = Settings { policy, ..Settings::default() };
+        settings.validate()?;
+        Ok(settings.policy)
     }
 }
 
+/// The bytes of a component, or of what claims to be one: no more is read than any host may be told to take.
 pub(crate) fn read(file: &Path) -> Result<Vec<u8>> {
-    std::fs::read(file).with_context(|| format!("component {} cannot be read", file.display()))
+    let mut bytes = Vec::new();
+    let read = File::open(file).and_then(|file| file.take(MAX_COMPONENT_BYTES + 1).read_to_end(&mut bytes));
+    read.with_context(|| format!("component {} cannot be read", file.display()))?;
+    if bytes.len() as u64 > MAX_COMPONENT_BYTES {
+        let build = "build it with the profile `plugin`";
+        bail!("component {} has more than {MAX_COMPONENT_BYTES} bytes, which no host takes: {build}", file.display());
+    }
+    Ok(bytes)
 }
 
 /// What is found in a component, after all checks; and its schema.
@@ -59,4 +74,39 @@ pub(crate) fn inspect(file: &Path, bytes: &[u8], limits: &PolicySettings) -> Res
     let found = check(bytes, limits).with_context(|| format!("{} is refused", file.display()))?;
     let schema = ConfigSchema::read(&found.config_schema).map_err(anyhow::Error::msg)?;
     Ok((found, schema))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_end_is_refused() {
+        let refused = read(Path::new("/dev/zero")).unwrap_err().to_string();
+        assert!(refused.starts_with("component /dev/zero has more than 268435456 bytes"), "{refused}");
+    }
+
+    #[test]
+    fn limits_are_those_that_a_host_takes() {
+        #[derive(clap::Parser)]
+        struct Limits {
+            #[command(flatten)]
+            limits: LimitArgs,
+        }
+        let settings = |args: &[&str]| <Limits as clap::Parser>::parse_from([&["test"], args].concat()).limits.settings();
+        assert_eq!(settings(&[]).unwrap(), PolicySettings::default());
+        assert_eq!(settings(&["--init-deadline-ms", "60000"]).unwrap().init_deadline_ms, 60_000);
+        for (flag, key) in [
+            ("--init-deadline-ms", "policy.init_deadline_ms"),
+            ("--decision-deadline-ms", "policy.decision_deadline_ms"),
+            ("--compile-timeout-ms", "policy.compile_timeout_ms"),
+            ("--memory-bytes", "policy.memory_bytes"),
+            ("--component-bytes", "policy.component_bytes"),
+        ] {
+            for value in ["0", "18446744073709551615"] {
+                let refused = settings(&[flag, value]).unwrap_err().to_string();
+                assert!(refused.contains(key), "{flag} {value}: {refused}");
+            }
+        }
+    }
 }

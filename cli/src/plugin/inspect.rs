@@ -18,7 +18,7 @@ pub(super) struct Inspected {
 }
 
 pub(super) fn run(args: &ComponentArgs) -> Result<Inspected> {
-    let limits = args.limits.settings();
+    let limits = args.limits.settings()?;
     let bytes = component::read(&args.file)?;
     let (found, schema) = component::inspect(&args.file, &bytes, &limits)?;
     Ok(Inspected { found, config_keys: schema.keys(), limits })

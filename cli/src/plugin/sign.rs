@@ -11,6 +11,8 @@ use serde::Serialize;
 use tidegate::policy::signature::SigningKey;
 use tidegate::policy::wasm::digest;
 
+use super::component;
+
 #[derive(Debug, Args)]
 pub(super) struct KeygenArgs {
     /// Where the private key goes; an existing file is not replaced
@@ -73,7 +75,7 @@ pub(super) fn sign(args: &SignArgs) -> Result<Vec<Signed>> {
 }
 
 fn sign_one(key: &SigningKey, file: &Path) -> Result<Signed> {
-    let bytes = std::fs::read(file).with_context(|| format!("component {} cannot be read", file.display()))?;
+    let bytes = component::read(file)?;
     let (digest, mut beside) = (digest(&bytes), file.as_os_str().to_owned());
     beside.push(".sig");
     let signature = key.sign(&digest);

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use crate::plugin::component;
+
 /// What was found.
 pub(super) struct Found {
     pub(super) path: PathBuf,
@@ -13,7 +15,7 @@ pub(super) struct Found {
 
 pub(super) fn read(path: &Path) -> Result<Found> {
     let path = if path.is_dir() { only_component(path)? } else { path.to_owned() };
-    let bytes = std::fs::read(&path).with_context(|| format!("component {} cannot be read", path.display()))?;
+    let bytes = component::read(&path)?;
     let signature = signature_of(&path)?;
     Ok(Found { path, bytes, signature })
 }

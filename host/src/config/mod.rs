@@ -27,7 +27,7 @@ pub use guard::{BreakerSettings, GuestLogSettings};
 pub use host::HostSettings;
 pub use pattern::Pattern;
 pub use plugins::{PluginSettings, RegistrySettings, TrustedKey};
-pub use policy::{BindingRule, PolicySettings, WORKER_STACK_BYTES};
+pub use policy::{BindingRule, MAX_COMPONENT_BYTES, PolicySettings, WORKER_STACK_BYTES};
 pub use resolve::resolve;
 pub use store::{S3Settings, StoreSettings};
 pub use topic::{Acks, CleanupPolicy, MAX_BATCH_BYTES, MAX_PARTITIONS, MIN_BYTES, TimestampType, TopicRule, TopicSettings};

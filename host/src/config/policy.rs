@@ -79,6 +79,9 @@ impl Default for PolicySettings {
     }
 }
 
+/// What [`PolicySettings::component_bytes`] may be at most.
+pub const MAX_COMPONENT_BYTES: u64 = 256 << 20;
+
 /// A policy bound by the settings file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -111,7 +114,7 @@ impl PolicySettings {
         bounds.range("policy.memory_bytes", self.memory_bytes, 64 << 10..=1 << 30);
         // A guest that overran the thread's own stack would abort the process, so half of it stays free.
         bounds.range("policy.stack_bytes", self.stack_bytes, 16 << 10..=WORKER_STACK_BYTES as u64 / 2);
-        bounds.range("policy.component_bytes", self.component_bytes, 1 << 10..=256 << 20);
+        bounds.range("policy.component_bytes", self.component_bytes, 1 << 10..=MAX_COMPONENT_BYTES);
         bounds.range("policy.custom_bytes", self.custom_bytes, 0..=256 << 20);
         bounds.range("policy.table_elements", self.table_elements, 1..=10_000_000);
         bounds.range("policy.handover_bytes", self.handover_bytes, 4 << 10..=64 << 20);

@@ -75,7 +75,7 @@ fn everyday(kind: Kind, config: &Map<String, Value>) -> Case {
 
 impl Tested {
     fn load(file: &Path, args: &TestArgs) -> Result<Self> {
-        let (bytes, limits) = (component::read(file)?, args.limits.settings());
+        let (bytes, limits) = (component::read(file)?, args.limits.settings()?);
         let refused = || format!("{} is refused", file.display());
         Ok(Self { plugin: load(&bytes, &limits).with_context(refused)?, metered: load_metered(&bytes, &limits).with_context(refused)? })
     }

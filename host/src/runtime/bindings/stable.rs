@@ -1,8 +1,13 @@
 //! Reading a component from a file that somebody may be replacing at that moment: only bytes that were read twice in a row are taken.
+//!
+//! Whoever names the file need not mean well: nothing but a regular file is opened (reading a pipe may wait for ever, a device may never
+//! end), and no more of it is read than is allowed, whatever it said of its size.
 
 use std::future::Future;
 use std::path::Path;
 use std::time::Duration;
+
+use tokio::io::AsyncReadExt;
 
 use crate::policy::wasm::digest;
 
@@ -15,11 +20,18 @@ const READS: usize = 50;
 pub(super) async fn read(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
     let failed = |e: std::io::Error| format!("{}: {e}", path.display());
     let once = || async {
-        let size = tokio::fs::metadata(path).await.map_err(failed)?.len();
-        if size > limit {
+        let found = tokio::fs::metadata(path).await.map_err(failed)?;
+        if !found.is_file() {
+            return Err(format!("{} is no regular file", path.display()));
+        }
+        let mut bytes = Vec::new();
+        let file = tokio::fs::File::open(path).await.map_err(failed)?;
+        file.take(limit.saturating_add(1)).read_to_end(&mut bytes).await.map_err(failed)?;
+        if bytes.len() as u64 > limit {
+            let size = found.len().max(bytes.len() as u64);
             return Err(format!("{} has {size} bytes, policy.component_bytes allows {limit}", path.display()));
         }
-        tokio::fs::read(path).await.map_err(failed)
+        Ok(bytes)
     };
     let changes = || format!("{} changes while it is read: rename a finished file into its place", path.display());
     settled(once).await?.ok_or_else(changes)
@@ -77,5 +89,18 @@ mod tests {
         let problem = read(&path, 99).await.unwrap_err();
         assert!(problem.contains("policy.component_bytes"), "{problem}");
         assert!(read(&directory.path().join("none"), 99).await.unwrap_err().contains("none"));
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn only_regular_files_are_opened_and_a_size_that_lies_is_not_believed() {
+        let directory = tempfile::tempdir().unwrap();
+        let device = directory.path().join("policy.wasm");
+        std::os::unix::fs::symlink("/dev/zero", &device).unwrap();
+        assert_eq!(read(&device, 99).await.unwrap_err(), format!("{} is no regular file", device.display()));
+        assert_eq!(read(directory.path(), 99).await.unwrap_err(), format!("{} is no regular file", directory.path().display()));
+        // It says that it has 0 bytes.
+        let problem = read(Path::new("/proc/self/maps"), 99).await.unwrap_err();
+        assert!(problem.contains("/proc/self/maps has 100 bytes, policy.component_bytes allows 99"), "{problem}");
     }
 }
