@@ -5,7 +5,6 @@
 //! none back.
 
 use std::collections::HashMap;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
@@ -16,6 +15,7 @@ use tidegate::error::Result;
 use tidegate::runtime::{Appended, Committed};
 use tidegate::types::{TopicLane, TopicPartition};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio_util::sync::ReusableBoxFuture;
 use tokio_util::task::TaskTracker;
 
 use crate::replay::Run;
@@ -25,7 +25,12 @@ pub(crate) struct Appends {
     run: Arc<Run>,
     tasks: TaskTracker,
     lanes: HashMap<TopicLane, UnboundedSender<Taken>>,
+    /// Memory of an append that has ended, for the next one.
+    room: Option<Taking>,
 }
+
+/// An append that is under way.
+type Taking = ReusableBoxFuture<'static, Result<Appended>>;
 
 /// What is asked for.
 struct Append {
@@ -44,16 +49,24 @@ struct Taken {
 impl Appends {
     /// None yet; tasks are those of `tasks`.
     pub(crate) fn new(run: Arc<Run>, tasks: TaskTracker) -> Self {
-        Self { run, tasks, lanes: HashMap::new() }
+        Self { run, tasks, lanes: HashMap::new(), room: None }
     }
 
     /// Appends a batch. Does not wait: there may be more to do at this moment.
     pub(crate) fn append(&mut self, lane: TopicLane, partition: TopicPartition, batch: BytesMut, waits: bool) {
         let append = Append { began: env::now(), bytes: batch.len() as u64, waits };
         // What it may do at once has nothing to do with how much its caller has done before it.
-        let mut taking = Box::pin(tokio::task::unconstrained(take(self.run.storage.clone(), partition, batch)));
-        match taking.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        let taking = tokio::task::unconstrained(take(self.run.storage.clone(), partition, batch));
+        let mut taking = match self.room.take() {
+            Some(mut room) => {
+                room.set(taking);
+                room
+            }
+            None => Taking::new(taking),
+        };
+        match taking.poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(outcome) => {
+                self.room = Some(taking);
                 if let Some(taken) = self.run.taken(append, outcome) {
                     self.commits_of(lane).send(taken).expect("the lane's commits are waited for until the replay ends");
                 }
@@ -75,7 +88,7 @@ async fn take(storage: Storage, partition: TopicPartition, batch: BytesMut) -> R
     storage.append(partition, batch).await
 }
 
-async fn append_later<T: Future<Output = Result<Appended>>>(run: Arc<Run>, append: Append, taking: Pin<Box<T>>) {
+async fn append_later(run: Arc<Run>, append: Append, taking: Taking) {
     if let Some(taken) = run.taken(append, taking.await) {
         run.committed(taken).await;
     }

@@ -23,7 +23,7 @@ pub(crate) fn run_case(report: &Report, plugins: &Plugins) -> Result<()> {
     report.value("million", million(&candidate)?, "s");
     let (mut puts, mut p99, mut values) = (Vec::new(), Vec::new(), Vec::new());
     for seed in 1..=ROUNDS {
-        let trace = Shaped { seconds: 20, rate: 300, seed, ..Shaped::new(Shape::Bursty) }.trace()?;
+        let trace = Shaped { seconds: 60, rate: 300, seed, ..Shaped::new(Shape::Bursty) }.trace()?;
         let (simulated, measured) = (simulated(&trace, &candidate, seed)?, measured(&trace, plugins, seed)?);
         puts.push(simulated.puts / measured.puts);
         p99.push(simulated.ack_p99_ms / measured.ack_p99_ms);
