@@ -77,3 +77,15 @@ fn what_is_wrong_is_said_before_anything_is_simulated() {
         assert!(!output.status.success() && told.contains(expected), "{args:?}: {told}");
     }
 }
+
+#[test]
+fn a_recording_that_fails_leaves_the_older_trace() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("t.csv");
+    std::fs::write(&file, "an older trace").unwrap();
+    // A port that was free a moment ago: nobody answers there.
+    let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let output = tidegate(&["trace", "record", "--admin", &format!("http://{address}"), file.to_str().unwrap()]);
+    assert!(!output.status.success(), "nobody can have answered");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "an older trace");
+}
