@@ -83,8 +83,9 @@ async fn idle_lanes_and_readers_hold_no_instance_and_get_one_when_they_wake() {
         std::thread::yield_now();
     }
     assert_eq!(instances(&host), [4, 4, 8], "they have woken up");
+    // How many decisions the built-in made until the instances came is a matter of time: none, where they came at once.
     let after = total(&host, Kind::Flush);
-    assert!(after.calls > before.calls && after.fallbacks > before.fallbacks, "{before:?}, {after:?}");
+    assert!(after.calls > before.calls, "{before:?}, {after:?}");
     for kind in [Kind::Flush, Kind::Index, Kind::ReadAhead] {
         assert_eq!((total(&host, kind).faults, total(&host, kind).breaker), (0, BreakerState::Closed), "{kind}: a rest is no fault");
     }
