@@ -10,6 +10,7 @@ use tidegate::record::testing::{TestRecord, batch_of};
 pub struct ReadBatch {
     pub base_offset: i64,
     pub leader_epoch: i32,
+    pub append_time: bool,
     pub max_timestamp: i64,
     /// The values of its records, in order.
     pub values: Vec<Vec<u8>>,
@@ -51,7 +52,13 @@ fn parse_one(batch: &[u8]) -> ReadBatch {
     let mut rest = &batch[61..];
     let values = (0..count).map(|_| take_value(&mut rest)).collect();
     assert!(rest.is_empty(), "bytes behind the last record");
-    ReadBatch { base_offset: i64_at(batch, 0), leader_epoch: i32_at(batch, 12), max_timestamp: i64_at(batch, 35), values }
+    ReadBatch {
+        base_offset: i64_at(batch, 0),
+        leader_epoch: i32_at(batch, 12),
+        append_time: batch[22] & 1 << 3 != 0,
+        max_timestamp: i64_at(batch, 35),
+        values,
+    }
 }
 
 fn take_value(rest: &mut &[u8]) -> Vec<u8> {

@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use kafka_protocol::messages::{ApiVersionsRequest, FetchRequest, MetadataRequest, ProduceRequest};
+use kafka_protocol::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
+use kafka_protocol::messages::{ApiVersionsRequest, FetchRequest, ListOffsetsRequest, MetadataRequest, ProduceRequest};
 use tidegate::store::{Fault, Gate, Operation, Request};
-use tidegate_tests::wire::{Running, batch, changed, fetch, offsets, old_message, produce};
+use tidegate_tests::records::{parse, timed};
+use tidegate_tests::wire::{Running, batch, changed, fetch, name, offsets, old_message, produce, seal};
 
 const CORRUPT_MESSAGE: i16 = 2;
 const MESSAGE_TOO_LARGE: i16 = 10;
@@ -142,5 +144,35 @@ async fn an_unknown_count_of_acks_is_refused() -> anyhow::Result<()> {
     assert_eq!(response.responses[0].partition_responses[0].error_code, 21);
     assert_eq!(client.call(0, &ApiVersionsRequest::default()).await?.error_code, 0);
     assert_eq!(client.fetch("topic", 0, 0, 1 << 20).await?.high_watermark, 0);
+    broker.stop().await
+}
+
+/// As Apache Kafka does: lookups by time skip batches by what their headers claim.
+#[tokio::test]
+async fn records_are_found_by_their_own_timestamps_whatever_their_batch_claims() -> anyhow::Result<()> {
+    let broker = Running::start().await?;
+    let mut client = broker.client().await?;
+    client.create("topic", 1).await?;
+    let mut late = timed([(100, "a"), (300, "b"), (200, "c")]);
+    late[35..43].copy_from_slice(&150i64.to_be_bytes());
+    let mut early = timed([(400, "d")]);
+    early[35..43].copy_from_slice(&i64::MAX.to_be_bytes());
+    let mut stamped = timed([(500, "e"), (600, "f")]);
+    stamped[22] |= 1 << 3;
+    for mut records in [late, early, stamped] {
+        seal(&mut records);
+        assert_eq!(client.produce("topic", 0, records).await?.error_code, 0);
+    }
+    for (timestamp, found) in [(151, (1, 300)), (301, (3, 400)), (401, (4, 500)), (501, (5, 600)), (601, (-1, -1)), (-3, (5, 600))] {
+        let asked = ListOffsetsPartition::default().with_timestamp(timestamp);
+        let topic = ListOffsetsTopic::default().with_name(name("topic")).with_partitions(vec![asked]);
+        let response = client.call(7, &ListOffsetsRequest::default().with_topics(vec![topic])).await?;
+        let partition = &response.topics[0].partitions[0];
+        assert_eq!((partition.error_code, (partition.offset, partition.timestamp)), (0, found), "timestamp {timestamp}");
+    }
+    let fetched = client.fetch("topic", 0, 0, 1 << 20).await?.records.unwrap();
+    let stored = parse(&fetched);
+    assert_eq!(stored.iter().map(|batch| batch.max_timestamp).collect::<Vec<_>>(), [300, 400, 600]);
+    assert!(stored.iter().all(|batch| !batch.append_time));
     broker.stop().await
 }

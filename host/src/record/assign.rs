@@ -1,7 +1,8 @@
 //! Giving a record set its place in the log, in the bytes it came in.
 
-use super::header::{APPEND_TIME_BIT, ATTRIBUTES_AT, CRC_AT, EPOCH_AT, MAX_TIMESTAMP_AT, crc_of};
-use super::{AppendedSet, BatchHeader, RecordSet};
+use super::header::EPOCH_AT;
+use super::time::{patch, stamp};
+use super::{AppendedSet, RecordSet};
 use crate::types::{Epoch, Offset, TimestampMs};
 
 impl RecordSet {
@@ -24,17 +25,4 @@ impl RecordSet {
         }
         AppendedSet { bytes: self.bytes.freeze(), batches: self.batches }
     }
-}
-
-fn stamp(bytes: &mut [u8], header: &mut BatchHeader, time: TimestampMs) {
-    header.attributes |= APPEND_TIME_BIT;
-    header.max_timestamp = time;
-    patch(bytes, ATTRIBUTES_AT, &header.attributes.to_be_bytes());
-    patch(bytes, MAX_TIMESTAMP_AT, &time.to_be_bytes());
-    header.crc = crc_of(bytes);
-    patch(bytes, CRC_AT, &header.crc.to_be_bytes());
-}
-
-fn patch(bytes: &mut [u8], at: usize, with: &[u8]) {
-    bytes[at..at + with.len()].copy_from_slice(with);
 }

@@ -5,8 +5,8 @@
 //! perhaps compressed; its CRC-32C covers everything from the attributes on, so base offset and leader epoch
 //! may be patched without touching it.
 //!
-//! Compressed records are never decoded on the write path: there only the header speaks for them. Reading
-//! them back decodes up to a limit that the caller states, whatever the bytes claim.
+//! Compressed records are never decoded on the write path: there only the header speaks for them, of their largest
+//! timestamp too. Reading them back decodes up to a limit that the caller states, whatever the bytes claim.
 
 use bytes::{Bytes, BytesMut};
 
@@ -20,6 +20,7 @@ mod records;
 pub mod testing;
 #[cfg(test)]
 mod tests;
+mod time;
 mod validate;
 
 pub use compression::Compression;

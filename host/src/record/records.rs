@@ -129,24 +129,27 @@ struct RawRecord<'a> {
     value: Option<&'a [u8]>,
 }
 
-/// Checks the records of an uncompressed batch: their number, offset deltas from 0 on, and that they fill it exactly.
-pub(super) fn check_plain(header: &BatchHeader, payload: &[u8]) -> Result<(), String> {
+/// Checks the records of an uncompressed batch: their number, offset deltas from 0 on, and that they fill it exactly. Returns the largest of
+/// the timestamps that they carry.
+pub(super) fn check_plain(header: &BatchHeader, payload: &[u8]) -> Result<TimestampMs, String> {
     check_records(header, payload).map_err(|e| e.to_string())
 }
 
-fn check_records(header: &BatchHeader, payload: &[u8]) -> Result<(), FormatError> {
+fn check_records(header: &BatchHeader, payload: &[u8]) -> Result<TimestampMs, FormatError> {
     let mut reader = Reader::new("records", payload, BATCH_HEADER_LEN as u64);
     let most = payload.len() / MIN_RECORD_LEN;
     if header.record_count as usize > most {
         return Err(reader.error(format!("record count {}, its {} bytes hold at most {most}", header.record_count, payload.len())));
     }
+    let mut largest = TimestampMs::MIN;
     for delta in 0..header.record_count {
         let record = raw_record(&mut reader)?;
         if record.offset_delta != delta {
             return Err(reader.error(format!("offset delta {}, expected {delta}", record.offset_delta)));
         }
+        largest = largest.max(header.base_timestamp.wrapping_add(record.timestamp_delta));
     }
-    reader.finish()
+    reader.finish().map(|()| largest)
 }
 
 #[inline]

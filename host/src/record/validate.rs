@@ -4,14 +4,18 @@ use bytes::BytesMut;
 
 use super::header::crc_of;
 use super::records::check_plain;
-use super::{BATCH_HEADER_LEN, BatchHeader, BatchMeta, Compression, RecordError, RecordSet};
+use super::{BATCH_HEADER_LEN, BatchHeader, BatchMeta, Compression, RecordError, RecordSet, time};
+use crate::types::TimestampMs;
 
 impl RecordSet {
     /// Checks every batch: length, magic, CRC-32C, last offset delta against the record count, and for
     /// uncompressed batches the records' own lengths and offset deltas. `max_batch_bytes` bounds each batch.
-    /// Refuses the whole set if anything is wrong. What a client may set in the attributes (transactions,
-    /// control batches, append time) is for the broker to judge.
-    pub fn validate(bytes: BytesMut, max_batch_bytes: usize) -> Result<Self, RecordError> {
+    /// Refuses the whole set if anything is wrong. What a client may set in the attributes (transactions, control
+    /// batches) is for the broker to judge.
+    ///
+    /// What headers claim about time is put right in place, and their CRC with it: records carry timestamps of their own until
+    /// [`Self::assign`] gives them that of the append, and the largest of uncompressed records is computed.
+    pub fn validate(mut bytes: BytesMut, max_batch_bytes: usize) -> Result<Self, RecordError> {
         if bytes.is_empty() {
             return Err(RecordError::Empty);
         }
@@ -19,16 +23,18 @@ impl RecordSet {
         let mut batches = Vec::with_capacity(1);
         let mut position = 0;
         while position < bytes.len() {
-            let header = check_batch(&bytes[position..], position, max_batch_bytes)?;
+            let (mut header, largest) = check_batch(&bytes[position..], position, max_batch_bytes)?;
+            let end = position + header.size as usize;
+            time::correct(&mut bytes[position..end], &mut header, largest);
             batches.push(BatchMeta { position, header });
-            position += header.size as usize;
+            position = end;
         }
         Ok(Self { bytes, batches })
     }
 }
 
-/// Checks the batch that `bytes` begin with.
-fn check_batch(bytes: &[u8], position: usize, max_batch_bytes: usize) -> Result<BatchHeader, RecordError> {
+/// Checks the batch that `bytes` begin with. Returns its header, and its largest timestamp as far as anybody knows.
+fn check_batch(bytes: &[u8], position: usize, max_batch_bytes: usize) -> Result<(BatchHeader, TimestampMs), RecordError> {
     let header = BatchHeader::parse_at(bytes, position)?;
     let batch = whole_batch(bytes, &header, position)?;
     if batch.len() > max_batch_bytes {
@@ -36,10 +42,13 @@ fn check_batch(bytes: &[u8], position: usize, max_batch_bytes: usize) -> Result<
     }
     check_crc_at(batch, &header, position)?;
     check_producer(&header).map_err(|problem| RecordError::malformed(position, problem))?;
-    if header.compression() == Compression::None {
-        check_plain(&header, &batch[BATCH_HEADER_LEN..]).map_err(|problem| RecordError::malformed(position, problem))?;
-    }
-    Ok(header)
+    let largest = match header.compression() {
+        Compression::None => {
+            check_plain(&header, &batch[BATCH_HEADER_LEN..]).map_err(|problem| RecordError::malformed(position, problem))?
+        }
+        _ => header.max_timestamp,
+    };
+    Ok((header, largest))
 }
 
 /// Checks the CRC-32C of one whole batch against its parsed header.

@@ -5,6 +5,7 @@ use super::testing::{BatchBuilder, TestRecord, batch, batch_of, set};
 use super::*;
 
 mod reading;
+mod time;
 
 const LIMIT: usize = 1 << 20;
 
