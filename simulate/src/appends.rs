@@ -4,7 +4,6 @@
 //! in which the batches were taken. An append that has to wait, for room or until its lane leads, does so in a task of its own and holds
 //! none back.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
@@ -12,8 +11,9 @@ use bytes::BytesMut;
 use tidegate::Storage;
 use tidegate::env::{self, Instant};
 use tidegate::error::Result;
+use tidegate::metadata::TopicRecord;
 use tidegate::runtime::{Appended, Committed};
-use tidegate::types::{TopicLane, TopicPartition};
+use tidegate::types::TopicPartition;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::ReusableBoxFuture;
 use tokio_util::task::TaskTracker;
@@ -24,7 +24,8 @@ use crate::replay::Run;
 pub(crate) struct Appends {
     run: Arc<Run>,
     tasks: TaskTracker,
-    lanes: HashMap<TopicLane, UnboundedSender<Taken>>,
+    /// Of each topic, its lanes.
+    lanes: Vec<Vec<UnboundedSender<Taken>>>,
     /// Memory of an append that has ended, for the next one.
     room: Option<Taking>,
 }
@@ -47,13 +48,19 @@ struct Taken {
 }
 
 impl Appends {
-    /// None yet; tasks are those of `tasks`.
-    pub(crate) fn new(run: Arc<Run>, tasks: TaskTracker) -> Self {
-        Self { run, tasks, lanes: HashMap::new(), room: None }
+    /// None yet, to these topics; tasks are those of `tasks`.
+    pub(crate) fn new(run: Arc<Run>, topics: &[TopicRecord], tasks: TaskTracker) -> Self {
+        let lane = || {
+            let (sender, taken) = unbounded_channel();
+            tasks.spawn(wait_for_commits(run.clone(), taken));
+            sender
+        };
+        let lanes = topics.iter().map(|topic| (0..topic.lanes).map(|_| lane()).collect()).collect();
+        Self { run, tasks, lanes, room: None }
     }
 
-    /// Appends a batch. Does not wait: there may be more to do at this moment.
-    pub(crate) fn append(&mut self, lane: TopicLane, partition: TopicPartition, batch: BytesMut, waits: bool) {
+    /// Appends a batch to a partition of the topic of this number. Does not wait: there may be more to do at this moment.
+    pub(crate) fn append(&mut self, topic: usize, partition: TopicPartition, batch: BytesMut, waits: bool) {
         let append = Append { began: env::now(), bytes: batch.len() as u64, waits };
         // What it may do at once has nothing to do with how much its caller has done before it.
         let taking = tokio::task::unconstrained(take(self.run.storage.clone(), partition, batch));
@@ -68,19 +75,13 @@ impl Appends {
             Poll::Ready(outcome) => {
                 self.room = Some(taking);
                 if let Some(taken) = self.run.taken(append, outcome) {
-                    self.commits_of(lane).send(taken).expect("the lane's commits are waited for until the replay ends");
+                    let lanes = &self.lanes[topic];
+                    let lane = &lanes[partition.partition as usize % lanes.len()];
+                    lane.send(taken).expect("the lane's commits are waited for until the replay ends");
                 }
             }
             Poll::Pending => drop(self.tasks.spawn(append_later(self.run.clone(), append, taking))),
         }
-    }
-
-    fn commits_of(&mut self, lane: TopicLane) -> &UnboundedSender<Taken> {
-        self.lanes.entry(lane).or_insert_with(|| {
-            let (sender, taken) = unbounded_channel();
-            self.tasks.spawn(wait_for_commits(self.run.clone(), taken));
-            sender
-        })
     }
 }
 

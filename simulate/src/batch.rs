@@ -1,83 +1,84 @@
 //! Record batches of a size: what a trace leaves out, filled with zeros.
 
-use std::collections::HashMap;
-
-use bytes::BytesMut;
+use bytes::{BufMut, BytesMut};
 use tidegate::types::TimestampMs;
 
 /// Bytes of a batch before its first record.
 const HEADER: usize = 61;
 const CRC_AT: usize = 17;
 const ATTRIBUTES_AT: usize = 21;
-const TIMESTAMPS_AT: usize = 27;
 /// What a record adds to its value at most, and at least.
 const RECORD: usize = 16;
-/// Templates that are kept; batches of other sizes are built anew each time.
-const TEMPLATES: usize = 4_096;
+/// Memory that is asked for at a time: batches are cut from it, since the allocator would take longer over each than all the rest.
+const ROOM: usize = 64 << 10;
 
-/// Builds batches; those of one size are copies of one template.
+/// Builds batches.
 #[derive(Default)]
 pub(crate) struct Batches {
-    templates: HashMap<(u32, u32), BytesMut>,
+    room: BytesMut,
 }
 
 impl Batches {
     /// A valid batch of about so many bytes (and at least what its records need), all its records at one time.
     pub(crate) fn of(&mut self, bytes: u32, records: u32, at_ms: TimestampMs) -> BytesMut {
-        let mut batch = match self.templates.get(&(bytes, records)) {
-            Some(template) => template.clone(),
-            None => {
-                let template = template(bytes as usize, records.max(1));
-                if self.templates.len() < TEMPLATES {
-                    self.templates.insert((bytes, records), template.clone());
-                }
-                template
-            }
-        };
-        batch[TIMESTAMPS_AT..TIMESTAMPS_AT + 8].copy_from_slice(&at_ms.to_be_bytes());
-        batch[TIMESTAMPS_AT + 8..TIMESTAMPS_AT + 16].copy_from_slice(&at_ms.to_be_bytes());
-        let crc = crc32c::crc32c(&batch[ATTRIBUTES_AT..]);
-        batch[CRC_AT..CRC_AT + 4].copy_from_slice(&crc.to_be_bytes());
-        batch
+        let (bytes, records) = (bytes as usize, records.max(1) as usize);
+        let most = bytes.max(HEADER + RECORD * records);
+        if self.room.capacity() < most {
+            self.room = BytesMut::with_capacity(most.max(ROOM));
+        }
+        fill(&mut self.room, bytes, records, at_ms);
+        self.room.split()
     }
 }
 
-/// Kafka's batch format, magic 2, without compression (kafka.apache.org/documentation/#recordbatch); its checksum is left open.
-fn template(bytes: usize, records: u32) -> BytesMut {
-    let room = bytes.saturating_sub(HEADER + RECORD * records as usize);
-    let mut batch = BytesMut::with_capacity(bytes.max(HEADER));
-    batch.resize(HEADER, 0);
-    batch[16] = 2;
-    batch[23..27].copy_from_slice(&(records - 1).to_be_bytes());
+/// Kafka's batch format, magic 2, without compression (kafka.apache.org/documentation/#recordbatch).
+fn fill(batch: &mut BytesMut, bytes: usize, records: usize, at_ms: TimestampMs) {
+    batch.put_u64(0);
+    batch.put_u32(0);
+    batch.put_i32(0);
+    batch.put_u8(2);
+    batch.put_u32(0);
+    batch.put_u16(0);
+    batch.put_u32(records as u32 - 1);
+    batch.put_i64(at_ms);
+    batch.put_i64(at_ms);
     // Producer id, epoch and base sequence: of no idempotent producer.
-    batch[43..57].fill(0xff);
-    batch[57..61].copy_from_slice(&records.to_be_bytes());
+    batch.put_bytes(0xff, 14);
+    batch.put_u32(records as u32);
+    let room = bytes.saturating_sub(HEADER + RECORD * records);
     for record in 0..records {
-        let value = room / records as usize + usize::from((record as usize) < room % records as usize);
-        let mut body = vec![0, 0];
-        varint(&mut body, i64::from(record));
-        varint(&mut body, -1);
-        varint(&mut body, value as i64);
-        let mut length = Vec::new();
-        varint(&mut length, (body.len() + value + 1) as i64);
-        batch.extend_from_slice(&length);
-        batch.extend_from_slice(&body);
-        // The value, and that there are no headers.
-        batch.resize(batch.len() + value + 1, 0);
+        let value = room / records + usize::from(record < room % records);
+        let (delta, length) = (zigzag(record as i64), zigzag(value as i64));
+        // Attributes, a timestamp as the first one's, no key; the value, and that there are no headers.
+        put_varint(batch, zigzag((2 + varint_len(delta) + 1 + varint_len(length) + value + 1) as i64));
+        batch.put_u16(0);
+        put_varint(batch, delta);
+        put_varint(batch, zigzag(-1));
+        put_varint(batch, length);
+        batch.put_bytes(0, value + 1);
     }
-    let length = (batch.len() - 12) as u32;
+    let length = batch.len() as u32 - 12;
     batch[8..12].copy_from_slice(&length.to_be_bytes());
-    batch
+    let crc = crc32c::crc32c(&batch[ATTRIBUTES_AT..]);
+    batch[CRC_AT..CRC_AT + 4].copy_from_slice(&crc.to_be_bytes());
 }
 
-/// Zigzag, seven bits a byte, the lowest first.
-fn varint(to: &mut Vec<u8>, value: i64) {
-    let mut bits = ((value << 1) ^ (value >> 63)) as u64;
+fn zigzag(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)) as u64
+}
+
+/// Seven bits a byte, the lowest first.
+fn put_varint(to: &mut BytesMut, mut bits: u64) {
     while bits >= 0x80 {
-        to.push(bits as u8 | 0x80);
+        to.put_u8(bits as u8 | 0x80);
         bits >>= 7;
     }
-    to.push(bits as u8);
+    to.put_u8(bits as u8);
+}
+
+/// Bytes of a varint.
+fn varint_len(bits: u64) -> usize {
+    (64 - (bits | 1).leading_zeros() as usize).div_ceil(7)
 }
 
 #[cfg(test)]

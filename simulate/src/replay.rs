@@ -13,7 +13,7 @@ use tidegate::env::{self, Instant};
 use tidegate::error::{ErrorKind, Result};
 use tidegate::metadata::TopicRecord;
 use tidegate::runtime::{FetchPartition, FetchRequest, TopicSpec};
-use tidegate::types::{Offset, TopicLane, TopicPartition};
+use tidegate::types::{Offset, TopicPartition};
 use tokio_util::task::TaskTracker;
 
 use crate::appends::Appends;
@@ -43,20 +43,19 @@ pub async fn prepare(storage: &Storage, trace: &Trace) -> Result<Vec<TopicRecord
 pub async fn replay(storage: &Storage, trace: &Trace, topics: &[TopicRecord]) -> Measured {
     let run = Arc::new(Run { storage: storage.clone(), began: env::now(), measured: Mutex::new(Measured::new(env::now())) });
     let tasks = TaskTracker::new();
-    let (mut batches, mut appends) = (Batches::default(), Appends::new(run.clone(), tasks.clone()));
+    let (mut batches, mut appends) = (Batches::default(), Appends::new(run.clone(), topics, tasks.clone()));
     let mut readers = HashMap::<u32, Arc<Reader>>::new();
     for Event { at_us, topic, partition, action } in &trace.events {
         let due = run.began + Duration::from_micros(*at_us);
         if due > env::now() {
             tokio::time::sleep_until(due).await;
         }
-        let topic = &topics[*topic as usize];
-        let lane = TopicLane { topic: topic.id, lane: *partition % topic.lanes };
-        let partition = TopicPartition { topic: topic.id, partition: *partition };
+        let topic = *topic as usize;
+        let partition = TopicPartition { topic: topics[topic].id, partition: *partition };
         match *action {
             Action::Append { bytes, records, waits } => {
                 let batch = batches.of(bytes, records, storage.env().unix_ms());
-                appends.append(lane, partition, batch, waits);
+                appends.append(topic, partition, batch, waits);
             }
             Action::Fetch { reader, offset, bytes } => {
                 let reader = readers.entry(reader).or_default();

@@ -59,6 +59,8 @@ impl ModelStore {
             draws: Draws::new(seed),
             asked: store.asked.clone(),
         };
+        // Batches of a trace are nearly nothing else.
+        store.objects.leave_out_zeros();
         store.objects.set_script(move |request: &Request<'_>| script.answer(request));
         store
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::{Bytes, BytesMut};
 
+use super::sparse::Contents;
 use super::{Conditions, MemoryStore, RequestRecord, Script, State};
 use crate::store::Operation;
 
@@ -11,6 +12,11 @@ impl MemoryStore {
     /// Treats preconditions like this from now on.
     pub fn set_conditions(&self, conditions: Conditions) {
         self.shared.state.lock().objects.conditions = conditions;
+    }
+
+    /// Keeps no zeros of the objects that come from now on (64 or more in a row): memory for those who store what says nothing.
+    pub fn leave_out_zeros(&self) {
+        self.shared.state.lock().objects.sparse = true;
     }
 
     /// Asks this script about every request from now on. It may look at the store, but not set another script.
@@ -63,7 +69,7 @@ impl MemoryStore {
     /// Writes an object behind everybody's back: no request, no fault, a new version.
     pub fn insert(&self, key: &str, bytes: impl Into<Bytes>) {
         let now = self.shared.env.unix_ms();
-        self.shared.state.lock().objects.insert(key, bytes.into(), now);
+        self.shared.state.lock().objects.insert(key, Contents::Whole(bytes.into()), now);
     }
 
     /// Removes an object behind everybody's back; says whether it was there.

@@ -22,6 +22,7 @@ use crate::env::Env;
 mod fault;
 mod inspect;
 mod objects;
+mod sparse;
 
 pub use fault::{Damage, Effect, Fault, Gate, Reply, Request, Script};
 use objects::Objects;

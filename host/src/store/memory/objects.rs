@@ -5,6 +5,7 @@ use std::ops::Bound;
 
 use bytes::{Bytes, BytesMut};
 
+use super::sparse::Contents;
 use super::{Conditions, Damage};
 use crate::store::key::resolve;
 use crate::store::{Body, GetRange, Object, ObjectMeta, Operation, PutMode, StoreError, StoreErrorKind, Version};
@@ -13,13 +14,15 @@ use crate::types::TimestampMs;
 #[derive(Default)]
 pub(super) struct Objects {
     pub(super) conditions: Conditions,
+    /// Runs of zeros are left out.
+    pub(super) sparse: bool,
     objects: BTreeMap<String, Stored>,
     /// Counts the writes: versions never repeat, even for equal bytes.
     writes: u64,
 }
 
 struct Stored {
-    bytes: Bytes,
+    contents: Contents,
     version: Version,
     modified_ms: TimestampMs,
 }
@@ -28,7 +31,7 @@ impl Stored {
     fn meta(&self, key: &str) -> ObjectMeta {
         ObjectMeta {
             key: key.to_owned(),
-            size: self.bytes.len() as u64,
+            size: self.contents.len() as u64,
             version: Some(self.version.clone()),
             modified_ms: self.modified_ms,
         }
@@ -41,13 +44,13 @@ impl Objects {
     }
 
     pub(super) fn snapshot(&self) -> BTreeMap<String, Bytes> {
-        self.objects.iter().map(|(key, stored)| (key.clone(), stored.bytes.clone())).collect()
+        self.objects.iter().map(|(key, stored)| (key.clone(), stored.contents.all())).collect()
     }
 
-    pub(super) fn insert(&mut self, key: &str, bytes: Bytes, now: TimestampMs) -> Version {
+    pub(super) fn insert(&mut self, key: &str, contents: Contents, now: TimestampMs) -> Version {
         self.writes += 1;
         let version = Version(format!("v{}", self.writes).into());
-        self.objects.insert(key.to_owned(), Stored { bytes, version: version.clone(), modified_ms: now });
+        self.objects.insert(key.to_owned(), Stored { contents, version: version.clone(), modified_ms: now });
         version
     }
 
@@ -57,15 +60,16 @@ impl Objects {
 
     pub(super) fn tamper(&mut self, key: &str, change: impl FnOnce(&mut BytesMut)) -> bool {
         let Some(stored) = self.objects.get_mut(key) else { return false };
-        let mut bytes = BytesMut::from(&stored.bytes[..]);
+        let mut bytes = BytesMut::from(stored.contents.all());
         change(&mut bytes);
-        stored.bytes = bytes.freeze();
+        stored.contents = Contents::Whole(bytes.freeze());
         true
     }
 
     pub(super) fn put(&mut self, key: &str, body: &Body, mode: &PutMode, now: TimestampMs) -> Result<Version, StoreError> {
         self.check(key, mode)?;
-        Ok(self.insert(key, join(body), now))
+        let contents = if self.sparse { Contents::sparse(body) } else { Contents::whole(body) };
+        Ok(self.insert(key, contents, now))
     }
 
     fn check(&self, key: &str, mode: &PutMode) -> Result<(), StoreError> {
@@ -88,9 +92,9 @@ impl Objects {
 
     pub(super) fn get(&self, key: &str, range: &GetRange) -> Result<Object, StoreError> {
         let stored = self.stored(Operation::Get, key)?;
-        let size = stored.bytes.len() as u64;
+        let size = stored.contents.len() as u64;
         let positions = resolve(key, range, size)?;
-        let bytes = stored.bytes.slice(positions.start as usize..positions.end as usize);
+        let bytes = stored.contents.slice(positions.start as usize..positions.end as usize);
         Ok(Object { bytes, position: positions.start, size, version: stored.version.clone() })
     }
 
@@ -111,13 +115,6 @@ impl Objects {
     fn stored(&self, operation: Operation, key: &str) -> Result<&Stored, StoreError> {
         self.objects.get(key).ok_or_else(|| StoreError::new(StoreErrorKind::NotFound, operation, key, "no such object"))
     }
-}
-
-/// One piece of memory, not shared with the writer: as after a journey over a network.
-fn join(body: &Body) -> Bytes {
-    let mut bytes = BytesMut::with_capacity(body.len() as usize);
-    body.chunks().iter().for_each(|chunk| bytes.extend_from_slice(chunk));
-    bytes.freeze()
 }
 
 impl Damage {
