@@ -12,6 +12,7 @@ mod client;
 mod completions;
 mod config;
 mod failure;
+mod input;
 mod logging;
 mod output;
 mod plugin;

@@ -9,6 +9,7 @@ use clap::Args;
 use tidegate::Settings;
 use tidegate_simulate::{Candidate, Outcome, Plugins, Simulation, StoreModel, Trace, report};
 
+use crate::failure::Usage;
 use crate::output::Output;
 
 const HELP: &str = "\
@@ -44,7 +45,7 @@ pub(crate) struct SimulateArgs {
     /// Decides what is left to chance.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Write a page with plots, which needs nothing but itself; of one trace.
+    /// Write a page with plots, which needs nothing but itself; goes with one --trace.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Answer with a Markdown table, one line for each policy.
@@ -53,6 +54,10 @@ pub(crate) struct SimulateArgs {
 }
 
 pub(crate) fn run(args: SimulateArgs, output: &Output) -> Result<()> {
+    if args.html.is_some() && args.trace.len() > 1 {
+        let problem = format!("--html is a page of one trace, and {} are given: call it once for each", args.trace.len());
+        return Err(Usage(problem).into());
+    }
     let settings = match &args.config {
         Some(file) => Settings::load(file)?,
         None => Settings::default(),
@@ -99,4 +104,31 @@ fn read(file: &Path) -> Result<Trace> {
 
 fn name_of(file: &Path) -> String {
     file.file_stem().map_or_else(|| file.display().to_string(), |stem| stem.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Simulate {
+        #[command(flatten)]
+        args: SimulateArgs,
+    }
+
+    #[test]
+    fn a_page_is_of_one_trace() {
+        let told = |traces: &[&str]| {
+            let line = ["simulate", "--html", "/no/such/page.html"].into_iter().chain(traces.iter().flat_map(|trace| ["--trace", trace]));
+            run(Simulate::parse_from(line).args, &Output::new(false)).unwrap_err()
+        };
+        let refused = told(&["/no/such/a.csv", "/no/such/b.csv"]);
+        assert!(
+            refused.is::<Usage>() && refused.to_string().contains("of one trace, and 2 are given"),
+            "{refused}: before anything is read"
+        );
+        assert_eq!(told(&["/no/such/a.csv"]).to_string(), "trace /no/such/a.csv cannot be read");
+    }
 }

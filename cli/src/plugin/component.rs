@@ -1,15 +1,19 @@
 //! A component in a file, and the limits under which it is tried.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args;
 use tidegate::Settings;
 use tidegate::config::{MAX_COMPONENT_BYTES, PolicySettings};
 use tidegate::policy::ConfigSchema;
 use tidegate::policy::wasm::{Inspection, check};
+
+use crate::input::Input;
+
+/// No more is read than any host may be told to take.
+const COMPONENT: Input =
+    Input { what: "component", most_bytes: MAX_COMPONENT_BYTES, remedy: "no host takes more, build it with the profile `plugin`" };
 
 /// Which component, and what it may take.
 #[derive(Debug, Args)]
@@ -57,16 +61,9 @@ impl LimitArgs {
     }
 }
 
-/// The bytes of a component, or of what claims to be one: no more is read than any host may be told to take.
+/// The bytes of a component, or of what claims to be one.
 pub(crate) fn read(file: &Path) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let read = File::open(file).and_then(|file| file.take(MAX_COMPONENT_BYTES + 1).read_to_end(&mut bytes));
-    read.with_context(|| format!("component {} cannot be read", file.display()))?;
-    if bytes.len() as u64 > MAX_COMPONENT_BYTES {
-        let build = "build it with the profile `plugin`";
-        bail!("component {} has more than {MAX_COMPONENT_BYTES} bytes, which no host takes: {build}", file.display());
-    }
-    Ok(bytes)
+    COMPONENT.bytes(file)
 }
 
 /// What is found in a component, after all checks; and its schema.

@@ -12,6 +12,10 @@ use tidegate::policy::signature::SigningKey;
 use tidegate::policy::wasm::digest;
 
 use super::component;
+use crate::input::Input;
+
+const KEY: Input =
+    Input { what: "key", most_bytes: 64 << 10, remedy: "expected an Ed25519 key in PEM, as `tidegate plugin keygen` makes it" };
 
 #[derive(Debug, Args)]
 pub(super) struct KeygenArgs {
@@ -45,7 +49,7 @@ impl Key {
 }
 
 /// A signed component.
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 pub(super) struct Signed {
     file: PathBuf,
     digest: String,
@@ -69,7 +73,7 @@ pub(super) fn keygen(args: &KeygenArgs) -> Result<Key> {
 }
 
 pub(super) fn sign(args: &SignArgs) -> Result<Vec<Signed>> {
-    let pem = std::fs::read_to_string(&args.key).with_context(|| format!("key {} cannot be read", args.key.display()))?;
+    let pem = KEY.text(&args.key)?;
     let key = SigningKey::from_pem(&pem).map_err(|problem| anyhow!("{}: {problem}", args.key.display()))?;
     args.files.iter().map(|file| sign_one(&key, file)).collect()
 }
@@ -81,4 +85,15 @@ fn sign_one(key: &SigningKey, file: &Path) -> Result<Signed> {
     let signature = key.sign(&digest);
     std::fs::write(&beside, format!("{signature}\n")).with_context(|| format!("cannot write {}", Path::new(&beside).display()))?;
     Ok(Signed { file: file.to_owned(), digest, key_id: signature.key_id.clone(), signature: signature.to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_without_end_is_refused() {
+        let refused = sign(&SignArgs { key: PathBuf::from("/dev/zero"), files: vec![] }).unwrap_err().to_string();
+        assert!(refused.starts_with("key /dev/zero has more than 65536 bytes: expected an Ed25519 key in PEM"), "{refused}");
+    }
 }

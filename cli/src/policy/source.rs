@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use crate::input::Input;
 use crate::plugin::component;
+
+const SIGNATURE: Input = Input { what: "signature", most_bytes: 4 << 10, remedy: "expected one line, as `tidegate plugin sign` writes it" };
 
 /// What was found.
 pub(super) struct Found {
@@ -24,11 +27,8 @@ pub(super) fn read(path: &Path) -> Result<Found> {
 fn signature_of(path: &Path) -> Result<Option<String>> {
     let mut name = path.as_os_str().to_owned();
     name.push(".sig");
-    match std::fs::read_to_string(&name) {
-        Ok(signature) => Ok(Some(signature)),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(e).with_context(|| format!("signature {} cannot be read", Path::new(&name).display())),
-    }
+    let file = Path::new(&name);
+    if file.exists() { SIGNATURE.text(file).map(Some) } else { Ok(None) }
 }
 
 fn only_component(directory: &Path) -> Result<PathBuf> {

@@ -1,5 +1,7 @@
 //! Where an object's bytes come from: a file, or a key of a store.
 
+use std::path::Path;
+
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
 use tidegate::Settings;
@@ -9,28 +11,27 @@ use tidegate::metrics::Metrics;
 use tidegate::store::{self, GetRange};
 
 use crate::args::ObjectArgs;
+use crate::input::Input;
 
 /// Objects are at most 256 MiB of records; their indexes and footers come on top.
 const MAX_OBJECT_BYTES: u64 = 512 << 20;
+const OBJECT: Input = Input { what: "object", most_bytes: MAX_OBJECT_BYTES, remedy: "no object of a log has more" };
 
 pub(crate) fn read(object: &ObjectArgs) -> Result<Bytes> {
     match &object.config {
-        None => file(&object.object),
+        None => {
+            let file = Path::new(&object.object);
+            let bytes = OBJECT
+                .bytes(file)
+                .with_context(|| format!("{} is taken for a file; with --config it is a key of that store", file.display()))?;
+            Ok(bytes.into())
+        }
         Some(config) => {
             let mut file = SettingsFile::read(config)?;
             file.take::<toml::Table>("broker")?;
             stored(&file.settings()?, &object.object)
         }
     }
-}
-
-fn file(path: &str) -> Result<Bytes> {
-    let size =
-        std::fs::metadata(path).with_context(|| format!("{path} cannot be read; with --config it would be a key of that store"))?.len();
-    if size > MAX_OBJECT_BYTES {
-        bail!("{path} has {size} bytes, no object has more than {MAX_OBJECT_BYTES}");
-    }
-    Ok(std::fs::read(path).with_context(|| format!("{path} cannot be read"))?.into())
 }
 
 fn stored(settings: &Settings, key: &str) -> Result<Bytes> {

@@ -3,6 +3,8 @@
 //! An embedder may keep sections of its own in the same file: it takes them out first, and what is left must be
 //! [`Settings`].
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -30,11 +32,13 @@ impl SettingsFile {
     pub fn read(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
         let invalid = |problem: String| Error::new(ErrorKind::InvalidInput, format!("settings file {name:?} {problem}"));
-        let size = std::fs::metadata(path).map_err(|e| invalid(format!("cannot be read: {e}")))?.len();
-        if size > MAX_FILE_BYTES {
-            return Err(invalid(format!("has {size} bytes, at most {MAX_FILE_BYTES} are read")));
+        let mut text = String::new();
+        // It may be a device that never ends, whatever it says of its size.
+        let read = File::open(path).and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text));
+        read.map_err(|e| invalid(format!("cannot be read: {e}")))?;
+        if text.len() as u64 > MAX_FILE_BYTES {
+            return Err(invalid(format!("has more than {MAX_FILE_BYTES} bytes, of which nobody needs so many")));
         }
-        let text = std::fs::read_to_string(path).map_err(|e| invalid(format!("cannot be read: {e}")))?;
         Ok(Self::new(name, text))
     }
 

@@ -115,6 +115,12 @@ fn a_missing_file_is_named() {
     assert!(error.message().contains("/no/such/tidegate.toml"), "{error}");
 }
 
+#[test]
+fn no_more_of_a_file_is_read_than_its_bound() {
+    let error = Settings::load(Path::new("/dev/zero")).unwrap_err();
+    assert!(error.message().contains("\"/dev/zero\" has more than 4194304 bytes"), "{error}");
+}
+
 proptest::proptest! {
     #[test]
     fn any_text_is_settings_or_refused(text in "\\PC{0,200}") {

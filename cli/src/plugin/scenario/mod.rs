@@ -18,7 +18,7 @@
 //! ```
 //!
 //! A view's fields that a step leaves out are those of the step before; a scenario begins with an everyday view of its kind. Of an answer only what
-//! is named counts.
+//! is named counts. A scenario without a step that refuses nothing tests nothing, and is refused itself.
 
 use std::path::Path;
 
@@ -27,9 +27,13 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use tidegate::policy::{Context, Kind};
 
+use crate::input::Input;
+
 mod expect;
 
 pub(super) use expect::{differs, shown};
+
+const SCENARIOS: Input = Input { what: "scenarios", most_bytes: 4 << 20, remedy: "split them, and run each file" };
 
 /// A file of scenarios.
 #[derive(Debug, Default, Deserialize)]
@@ -85,7 +89,7 @@ impl Scenario {
 
 impl Scenarios {
     pub(super) fn read(file: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(file).with_context(|| format!("scenarios {} cannot be read", file.display()))?;
+        let text = SCENARIOS.text(file)?;
         toml::from_str(&text).with_context(|| format!("scenarios {} are not understood", file.display()))
     }
 
@@ -109,6 +113,11 @@ impl Scenarios {
 
 impl Case {
     fn new(mut scenario: Scenario, config: Option<&Map<String, Value>>, context: &Map<String, Value>, kinds: &[Kind]) -> Result<Self> {
+        if scenario.step.is_empty() && scenario.refused.is_none() {
+            bail!(
+                "it has no step and nothing that is `refused`, so it would test nothing: `step = [{{}}]` asks for a decision on an everyday view"
+            );
+        }
         let listed = || kinds.iter().map(|kind| kind.as_str()).collect::<Vec<_>>().join(", ");
         let kind = match (scenario.kind, kinds) {
             (Some(kind), kinds) if !kinds.contains(&kind) => bail!("the plugin decides {}, not {kind}", listed()),
@@ -138,6 +147,7 @@ mod tests {
             context = { lanes = 4, window = 8 }
             [[scenario]]
             name = "as the file says"
+            step = [{}]
             [[scenario]]
             name = "otherwise"
             config = { n = 2 }
@@ -146,16 +156,34 @@ mod tests {
         "#;
         let cases = cases(text, &[Kind::Index]).unwrap();
         let told = |case: &Case| (case.config["n"].clone(), case.context.lanes, case.context.window, case.scenario.step.len());
-        assert_eq!(told(&cases[0]), (1.into(), 4, 8, 0));
+        assert_eq!(told(&cases[0]), (1.into(), 4, 8, 1));
         assert_eq!(told(&cases[1]), (2.into(), 4, 9, 1));
     }
 
     #[test]
     fn a_kind_is_asked_for_where_it_is_not_clear() {
-        let text = "[[scenario]]\nname = 'a'";
+        let text = "[[scenario]]\nname = 'a'\nstep = [{}]";
         let told = |text: &str, kinds: &[Kind]| format!("{:#}", cases(text, kinds).unwrap_err());
         assert!(told(text, &[Kind::Flush, Kind::Index]).contains("flush, index: say which"));
-        assert!(told("[[scenario]]\nname = 'a'\nkind = 'index'", &[Kind::Flush]).contains("decides flush, not index"));
-        assert!(told("[[scenario]]\nname = 'a'\ncontext = { lane = 1 }", &[Kind::Flush]).contains("`lane`"));
+        assert!(told("[[scenario]]\nname = 'a'\nkind = 'index'\nstep = [{}]", &[Kind::Flush]).contains("decides flush, not index"));
+        assert!(told("[[scenario]]\nname = 'a'\nstep = [{}]\ncontext = { lane = 1 }", &[Kind::Flush]).contains("`lane`"));
+    }
+
+    #[test]
+    fn a_scenario_that_tests_nothing_is_refused_by_its_name() {
+        let told = |rest: &str| cases(&format!("[[scenario]]\nname = 'idle'\n{rest}"), &[Kind::Flush]).map_err(|e| format!("{e:#}"));
+        for nothing in ["", "step = []", "config = { n = 1 }"] {
+            let refused = told(nothing).unwrap_err();
+            assert!(refused.starts_with("scenario \"idle\": it has no step and nothing that is `refused`"), "{nothing:?}: {refused}");
+        }
+        for something in ["step = [{}]", "refused = 'n'"] {
+            assert_eq!(told(something).unwrap().len(), 1, "{something:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_without_end_is_refused() {
+        let refused = Scenarios::read(Path::new("/dev/zero")).unwrap_err().to_string();
+        assert_eq!(refused, "scenarios /dev/zero has more than 4194304 bytes: split them, and run each file");
     }
 }
