@@ -2,12 +2,17 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use serde_json::{Map, Value};
-use tidegate::policy::ConfigSchema;
+use tidegate::policy::{ConfigSchema, config_or_empty};
 
 use crate::failure::Usage;
+use crate::input::Input;
+
+/// A host takes 16 KiB of it as JSON; a file may be laid out for people.
+const CONFIG: Input =
+    Input { what: "config", most_bytes: 1 << 20, remedy: "a policy takes 16 KiB of JSON, keep what is large in the component" };
 
 /// A policy's config.
 #[derive(Clone, Debug, Args)]
@@ -37,10 +42,10 @@ impl ConfigArgs {
 /// JSON itself, or `@` and the file that holds it.
 pub(crate) fn parse(text: &str) -> Result<Map<String, Value>> {
     let text = match text.strip_prefix('@') {
-        Some(file) => std::fs::read_to_string(Path::new(file)).with_context(|| format!("config {file} cannot be read"))?,
+        Some(file) => CONFIG.text(Path::new(file))?,
         None => text.to_owned(),
     };
-    match serde_json::from_str(&text) {
+    match serde_json::from_str(&text).map(config_or_empty) {
         Ok(Value::Object(config)) => Ok(config),
         Ok(_) => Err(Usage("--config: expected a JSON object".to_owned()).into()),
         Err(e) => Err(Usage(format!("--config: expected a JSON object: {e}")).into()),
@@ -62,11 +67,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn config_is_a_json_object() {
+    fn config_is_a_json_object_or_null() {
         assert_eq!(Value::Object(parse(r#"{"a": 1}"#).unwrap()), serde_json::json!({ "a": 1 }));
+        assert_eq!(parse("null").unwrap(), Map::new());
         for wrong in ["", "1", "[]", "{"] {
             assert!(parse(wrong).unwrap_err().is::<Usage>(), "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn a_file_without_end_is_refused() {
+        let refused = parse("@/dev/zero").unwrap_err().to_string();
+        assert!(refused.starts_with("config /dev/zero has more than 1048576 bytes: a policy takes 16 KiB"), "{refused}");
     }
 
     #[test]

@@ -38,7 +38,8 @@ async fn at_boot(config: &Value) -> anyhow::Result<String> {
     Ok(told)
 }
 
-async fn by_the_api(broker: &BrokerProcess, config: &Value) -> anyhow::Result<String> {
+/// The status and the body of the API's answer.
+async fn asked(broker: &BrokerProcess, config: &Value) -> anyhow::Result<(u16, Value)> {
     use base64::Engine;
     let component = base64::engine::general_purpose::STANDARD.encode(std::fs::read(plugin("flush-latency"))?);
     let body = json!({"pattern": "*", "kind": "flush", "component": component, "config": config});
@@ -47,11 +48,14 @@ async fn by_the_api(broker: &BrokerProcess, config: &Value) -> anyhow::Result<St
         let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
         let mut answer = agent.put(&url).send_json(&body)?;
         let told: Value = answer.body_mut().read_json()?;
-        anyhow::ensure!(answer.status() == 400, "answered {}: {told}", answer.status());
-        Ok(told)
+        Ok((answer.status().as_u16(), told))
     });
-    let told = told.await??;
-    assert_eq!(told["error"]["class"], "init.config_rejected", "{told}");
+    told.await?
+}
+
+async fn by_the_api(broker: &BrokerProcess, config: &Value) -> anyhow::Result<String> {
+    let (status, told) = asked(broker, config).await?;
+    assert_eq!((status, &told["error"]["class"]), (400, &json!("init.config_rejected")), "{told}");
     Ok(told["error"]["message"].as_str().unwrap().to_owned())
 }
 
@@ -79,6 +83,21 @@ async fn a_wrong_config_is_told_in_the_same_words_wherever_it_comes_from() -> an
     }
     let listed = broker.tidegate(&["policy", "list"]).await?;
     assert_eq!(listed["status"], json!([]), "nothing was bound");
+    broker.terminate().await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_config_of_null_is_an_empty_one_wherever_it_comes_from() -> anyhow::Result<()> {
+    let cluster = Cluster::local()?;
+    let broker = cluster.start().await?;
+    let (status, told) = asked(&broker, &Value::Null).await?;
+    assert_eq!((status, &told["bindings"][0]["config"]), (200, &json!({})), "{told}");
+    let component = plugin("flush-latency").display().to_string();
+    for config in ["null", "{}"] {
+        let again = broker.tidegate(&["policy", "set", "*", "flush", &component, "--config", config]).await?;
+        assert_eq!(again["changed"], false, "{config}: {again}");
+    }
     broker.terminate().await?;
     Ok(())
 }
@@ -113,30 +132,4 @@ async fn the_keys_of_a_config_are_listed_with_what_they_take() -> anyhow::Result
     assert_eq!((&target["default"], &target["expected"]), (&json!(200), &json!("an integer of 1 to 60000")));
     assert!(target["description"].as_str().unwrap().contains("milliseconds"), "{target}");
     Ok(())
-}
-
-/// What bash would offer for the last of these words, by the script that the binary prints.
-fn offered(words: &[&str]) -> Vec<String> {
-    let script = "source <(\"$1\" completions bash); shift; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); \
-                  _tidegate_keys \"${COMP_WORDS[0]}\" \"${COMP_WORDS[COMP_CWORD]}\" \"${COMP_WORDS[COMP_CWORD - 1]}\"; printf '%s\\n' \"${COMPREPLY[@]}\"";
-    let binary = tidegate_tests::broker::binary();
-    let mut bash = std::process::Command::new("bash");
-    let output = bash.args(["-c", script, "bash"]).arg(&binary).arg(&binary).args(words).output().expect("bash runs");
-    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
-}
-
-#[test]
-fn bash_completes_commands_and_the_keys_of_the_component_on_the_line() {
-    assert_eq!(offered(&["pol"]), ["policy"]);
-    let component = plugin("flush-latency").display().to_string();
-    let all = ["idle_age_ms=", "max_bytes=", "target_ms="];
-    for line in [vec!["policy", "set", "'*'", "flush"], vec!["policy", "--token", "t", "set", "--by", "me", "'*'", "flush"]] {
-        assert_eq!(offered(&[&line[..], &[&component, ""]].concat()), all, "{line:?}");
-        assert_eq!(offered(&[&line[..], &[&component, "max_bytes", "=", "5", "t"]].concat()), ["target_ms="], "{line:?}");
-    }
-    assert_eq!(offered(&["policy", "shadow", "logs", "flush", &component, "ma"]), ["max_bytes="]);
-    assert_eq!(offered(&["policy", "set", "logs", "flush", &component, "max_bytes", "="]), [""], "a value is the operator's");
-    assert_eq!(offered(&["policy", "set", "logs", "flush", &component, "--dig"]), ["--digest"]);
-    assert_eq!(offered(&["policy", "set", "logs", "flush", "/no/such.wasm", "m"]), [""]);
 }

@@ -7,6 +7,7 @@ use kafka_protocol::ResponseError;
 use serde_json::Value;
 use tidegate::config::{BindingRule, Pattern};
 use tidegate::metadata::{Binding, BindingSet};
+use tidegate::policy::config_or_empty;
 use tidegate::types::{Kind, TopicName};
 
 use super::edit::{Change, Op};
@@ -68,7 +69,7 @@ impl PolicyChange {
 
     fn config_for(&self, own: Option<&Binding>) -> Result<Value, Refusal> {
         match (&self.config, own) {
-            (Some(Op::Set(text)), _) => match serde_json::from_str(text) {
+            (Some(Op::Set(text)), _) => match serde_json::from_str(text).map(config_or_empty) {
                 Ok(config @ Value::Object(_)) => Ok(config),
                 Ok(_) => Err(self.refused(".config", "is JSON and no object, expected `{\"key\": value, ...}`")),
                 Err(e) => Err(self.refused(".config", &format!("is no JSON ({e}), expected `{{\"key\": value, ...}}`"))),
@@ -118,7 +119,7 @@ pub(crate) fn bound(set: &BindingSet, rules: &[BindingRule], topic: &TopicName, 
 }
 
 fn of_binding(binding: &Binding, source: Source) -> Bound {
-    let config = if binding.config.is_null() { "{}".to_owned() } else { binding.config.to_string() };
+    let config = config_or_empty(binding.config.clone()).to_string();
     Bound { policy: name_of(binding).to_owned(), config, source }
 }
 

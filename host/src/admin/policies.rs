@@ -10,6 +10,7 @@ use super::reply::{Body, Failure, Reply};
 use super::to_its_end;
 use crate::error::{Error, ErrorKind, Result};
 use crate::metadata::BindingSet;
+use crate::policy::config_or_empty;
 use crate::runtime::{Bind, BindingChange, RollBack, Storage};
 
 /// Stands for whoever did not say who they are.
@@ -26,7 +27,7 @@ pub(super) async fn set(State(storage): State<Storage>, Body(body): Body<SetPoli
 /// What a request asks to be bound.
 pub(super) async fn wanted(storage: &Storage, body: SetPolicy) -> Result<Bind> {
     let SetPolicy { pattern, kind, component, plugin, signature, source, config, by, digest } = body;
-    let by = named(by);
+    let (by, config) = (named(by), config_or_empty(config));
     if plugin.is_empty() {
         let invalid = |e| Error::new(ErrorKind::InvalidInput, format!("field `component` is no base64: {e}"));
         let component = STANDARD.decode(&component).map_err(invalid)?.into();

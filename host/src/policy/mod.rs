@@ -22,7 +22,7 @@ mod types;
 pub mod wasm;
 mod worker;
 
-pub use config_schema::{ConfigKey, ConfigSchema};
+pub use config_schema::{ConfigKey, ConfigSchema, config_or_empty};
 pub use guard::{BreakerState, Fault, FaultClass, FaultSink, PolicyFault};
 pub use host::{ActiveBinding, BindingStatus, PolicyHost, TopicStatus};
 pub use kinds::{Cost, Flush, Index, Infallible, InitRequest, Policy, PolicyKind, PolicySource, ReadAhead, Snapshot};

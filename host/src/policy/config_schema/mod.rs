@@ -39,6 +39,11 @@ pub struct ConfigSchema {
     root: Node,
 }
 
+/// The config that somebody gave: `null` is none, and none is `{}`. Whatever takes a config asks here, so that it means the same everywhere.
+pub fn config_or_empty(given: Value) -> Value {
+    if given.is_null() { Value::Object(Map::new()) } else { given }
+}
+
 impl Default for ConfigSchema {
     /// That of a plugin that takes no config.
     fn default() -> Self {
@@ -57,12 +62,10 @@ impl ConfigSchema {
         Ok(Self { root })
     }
 
-    /// Checks a config; `null` counts as `{}`. The error names each key that is wrong (the first eight), what it is, and what was expected.
+    /// Checks a [config](config_or_empty). The error names each key that is wrong (the first eight), what it is, and what was expected.
     pub fn check(&self, config: &Value) -> Result<(), String> {
-        let nothing = Value::Object(Map::new());
-        let config = if config.is_null() { &nothing } else { config };
         let mut problems = Vec::new();
-        check::object_at_the_top(&self.root, config, &mut problems);
+        check::object_at_the_top(&self.root, &config_or_empty(config.clone()), &mut problems);
         if problems.is_empty() {
             return Ok(());
         }

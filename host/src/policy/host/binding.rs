@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use crate::config::Pattern;
 use crate::error::{Error, ErrorKind, Result};
 use crate::policy::Kind;
+use crate::policy::config_schema::config_or_empty;
 use crate::policy::guard::{Bound, Site, Surroundings};
 use crate::policy::kinds::PolicySource;
 
@@ -64,7 +65,11 @@ impl Entry {
                 let (name, kind) = (plugin.name(), binding.kind);
                 return Err(invalid(format!("policy {name} decides {}, not {kind}: bind it to what it decides", kinds.join(", "))));
             }
-            Ok(plugin) => Ok(Arc::new(Bound { kind: binding.kind, source: plugin.clone(), config: config_text(&binding.config) })),
+            Ok(plugin) => Ok(Arc::new(Bound {
+                kind: binding.kind,
+                source: plugin.clone(),
+                config: config_or_empty(binding.config.clone()).to_string(),
+            })),
         };
         Ok(Self { pattern, binding, generation, sites: Mutex::default(), bound })
     }
@@ -94,10 +99,6 @@ impl Entry {
         let mine = &self.binding;
         mine.pattern == other.pattern && mine.kind == other.kind && mine.config == other.config && digest(mine) == digest(other)
     }
-}
-
-fn config_text(config: &serde_json::Value) -> String {
-    if config.is_null() { "{}".to_owned() } else { config.to_string() }
 }
 
 /// All bindings in force, in order of precedence: the last that matches wins.
