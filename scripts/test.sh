@@ -23,6 +23,11 @@ export TIDEGATE_BIN=$(binary dev)
 
 say "tests"
 cargo test --workspace --locked --no-fail-fast
+for shell in zsh fish; do
+    if command -v "$shell" >/dev/null; then
+        cargo test --workspace --locked --test completions -- --ignored "$shell"
+    fi
+done
 say "what the interop programs compare"
 python3 -B -m unittest discover --start-directory tests/interop
 say "the commit protocol"

@@ -60,7 +60,7 @@ pub(crate) enum Command {
 }
 
 const COMPLETIONS_HELP: &str = "\
-In bash the keys of a policy's config are completed too, once its component is on the line.
+In bash, zsh and fish the keys of a policy's config are completed too, once its component is on the line.
 
 Examples:
   source <(tidegate completions bash)
