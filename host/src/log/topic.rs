@@ -59,6 +59,11 @@ impl Topic {
         partition % self.lanes
     }
 
+    /// A lane as people are told of it: they know the topic by its name.
+    pub fn lane_name(&self, lane: LaneId) -> String {
+        format!("lane {lane} of topic {}", self.name)
+    }
+
     /// The partitions of a lane, ascending.
     pub fn partitions_of(&self, lane: LaneId) -> impl Iterator<Item = PartitionId> + use<> {
         (lane..self.partitions()).step_by(self.lanes as usize)

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use crate::env::{Env, Instant, now};
 use crate::error::{Error, ErrorKind};
-use crate::types::TopicLane;
 
 const FIRST: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(5);
@@ -26,8 +25,8 @@ impl Failure {
         self.retry_at.is_some_and(|at| now >= at)
     }
 
-    /// What callers are told until then.
-    pub(super) fn error(&self, lane: TopicLane) -> Error {
+    /// What callers are told until then; `lane` is its name.
+    pub(super) fn error(&self, lane: &str) -> Error {
         let left = self.retry_at.map(|at| at.saturating_duration_since(now()).as_millis());
         let remedy = match left {
             Some(ms) => format!("it is tried again in {ms} ms"),

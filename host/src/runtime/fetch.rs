@@ -60,7 +60,7 @@ async fn resolve(host: &Host, request: &FetchRequest, deadline: Instant) -> Vec<
     let limit = deadline.max(now() + OPENING_WAIT);
     join_all(request.partitions.iter().map(|asked| async move {
         let opened = timeout_at(limit, host.partition(asked.partition)).await;
-        (*asked, opened.unwrap_or_else(|_| Err(still_opening(asked.partition))))
+        (*asked, opened.unwrap_or_else(|_| Err(still_opening(&name_of(host, asked.partition)))))
     }))
     .await
 }
@@ -139,7 +139,13 @@ async fn wait(asked: &[Asked], answers: &[Result<Fetched>], deadline: Instant, w
     let _ = timeout_at(deadline, waiter.notified()).await;
 }
 
-fn still_opening(partition: TopicPartition) -> Error {
+/// As people know it, as far as this host does.
+fn name_of(host: &Host, partition: TopicPartition) -> String {
+    let number = partition.partition;
+    host.topics.peek(partition.topic).map_or_else(|| partition.to_string(), |topic| format!("partition {number} of topic {}", topic.name))
+}
+
+fn still_opening(partition: &str) -> Error {
     Error::new(ErrorKind::Unavailable, format!("the lane of {partition} is still being opened; try again"))
 }
 
@@ -153,7 +159,7 @@ mod tests {
 
     fn asked(max_bytes: usize) -> Asked {
         let partition = TopicPartition { topic: TopicId(Uuid::nil()), partition: 0 };
-        (FetchPartition { partition, offset: 0, max_bytes }, Err(still_opening(partition)))
+        (FetchPartition { partition, offset: 0, max_bytes }, Err(still_opening("a")))
     }
 
     fn fetched(len: usize, next_offset: Offset, high_watermark: Offset) -> Result<Fetched> {
@@ -175,7 +181,7 @@ mod tests {
         assert!(!is_due(&one, &[fetched(9, 5, 5)], 10));
         assert!(is_due(&one, &[fetched(10, 5, 5)], 10));
         assert!(is_due(&one, &[fetched(9, 4, 5)], 10), "more is there than was asked for");
-        assert!(is_due(&one, &[Err(still_opening(one[0].0.partition))], 10));
+        assert!(is_due(&one, &[Err(still_opening("a"))], 10));
         assert!(is_due(&[], &[], 1));
     }
 }

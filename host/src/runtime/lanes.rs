@@ -69,7 +69,7 @@ impl Lanes {
             match states.get(&id) {
                 Some(State::Open(lane)) => return Ok(lane.clone()),
                 Some(State::Opening(_, opening)) => opening.clone(),
-                Some(State::Failed(failure)) if !failure.may_retry(env::now()) => return Err(failure.error(id)),
+                Some(State::Failed(failure)) if !failure.may_retry(env::now()) => return Err(failure.error(&topic.lane_name(lane))),
                 Some(State::Failed(failure)) => {
                     let failures = failure.count;
                     self.start(&mut states, topic, id, failures)
@@ -151,7 +151,7 @@ impl Lanes {
     }
 
     /// Records how an opening ended, unless the lane was forgotten meanwhile.
-    fn settle(&self, id: TopicLane, number: u64, failures: u32, outcome: &Result<Arc<Lane>>) {
+    fn settle(&self, (id, name): (TopicLane, &str), number: u64, failures: u32, outcome: &Result<Arc<Lane>>) {
         let mut states = self.states.write();
         let current = matches!(states.get(&id), Some(State::Opening(n, _)) if *n == number);
         match outcome {
@@ -163,7 +163,7 @@ impl Lanes {
             }
             Err(error) => {
                 self.shared.metrics.runtime.opened(false);
-                tracing::warn!(lane = %id, %error, "a lane could not be opened");
+                tracing::warn!(lane = %id, %error, "{name} could not be opened");
                 if current {
                     states.insert(id, State::Failed(backoff::after(&self.shared.env, error, failures + 1)));
                 }
@@ -215,15 +215,16 @@ async fn attempt(
     failures: u32,
 ) -> Result<Arc<Lane>> {
     let _permit = permits.acquire_owned().await.expect("this semaphore is never closed");
+    let name = topic.lane_name(id.lane);
     let opening = AssertUnwindSafe(Lane::open(shared, topic, id.lane)).catch_unwind();
-    let outcome = opening.await.unwrap_or_else(|_| Err(panicked(id)));
+    let outcome = opening.await.unwrap_or_else(|_| Err(panicked(&name)));
     match lanes.upgrade() {
-        Some(lanes) => lanes.settle(id, number, failures, &outcome),
+        Some(lanes) => lanes.settle((id, &name), number, failures, &outcome),
         None => outcome.iter().for_each(|lane| lane.abort()),
     }
-    outcome
+    outcome.map_err(|error| Error::new(error.kind(), format!("{name} could not be opened")).with_source(error))
 }
 
-fn panicked(id: TopicLane) -> Error {
-    Error::new(ErrorKind::Unavailable, format!("opening {id} panicked; it is tried again after a while"))
+fn panicked(name: &str) -> Error {
+    Error::new(ErrorKind::Unavailable, format!("opening {name} panicked; it is tried again after a while"))
 }

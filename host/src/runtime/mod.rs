@@ -148,7 +148,7 @@ impl Storage {
         let began = self.host.recorder.begins();
         let topic = self.host.topic_of(partition).await?;
         let limit = topic.settings.load().max_batch_bytes as usize;
-        let set = RecordSet::validate(records, limit).map_err(|e| refused(partition, e))?;
+        let set = RecordSet::validate(records, limit).map_err(|e| refused(&topic, partition, e))?;
         let lane = self.host.lanes.get(&topic, topic.lane_of(partition.partition)).await?;
         let (bytes, records) = (set.len(), set.record_count());
         let appended = lane.append(partition.partition, set).await?;
@@ -446,6 +446,7 @@ impl Storage {
     }
 }
 
-fn refused(partition: TopicPartition, error: RecordError) -> Error {
-    Error::new(ErrorKind::InvalidInput, format!("record set for {partition} refused")).with_source(error)
+fn refused(topic: &crate::log::Topic, partition: TopicPartition, error: RecordError) -> Error {
+    let message = format!("record set for partition {} of topic {} refused", partition.partition, topic.name);
+    Error::new(ErrorKind::InvalidInput, message).with_source(error)
 }

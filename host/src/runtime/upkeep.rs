@@ -18,7 +18,7 @@ pub(super) async fn of_lane(lane: Weak<Lane>, shared: Shared) {
         let Some(lane) = lane.upgrade().filter(|lane| lane.leads()) else { return };
         if let Err(error) = lane.maintain().await {
             shared.metrics.runtime.upkeep_failures.inc();
-            tracing::warn!(lane = %lane.id(), %error, "a round of retention failed; the next one tries again");
+            tracing::warn!(lane = %lane.id(), %error, "a round of retention of {} failed; the next one tries again", lane.name());
         }
     }
 }

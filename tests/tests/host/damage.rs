@@ -37,6 +37,7 @@ async fn is_refused(world: &World, topic: &TopicRecord, object: &str, kind: Erro
         assert_eq!(error.kind(), kind, "{error}");
         let text = error.to_string();
         assert!(text.contains(object), "{text:?} does not name {object}");
+        assert!(text.starts_with("lane 0 of topic orders could not be opened"), "{text:?} does not name the topic");
         assert!(text.contains("restore") || text.contains("upgrade") || text.contains("delete"), "{text:?} names no remedy");
     }
     tokio::time::sleep(Duration::from_secs(120)).await;

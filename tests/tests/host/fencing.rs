@@ -41,7 +41,9 @@ async fn a_paused_writer_is_fenced_and_harms_nothing() {
     let mut events = a.events();
     way.resume();
     assert_eq!(stalled.committed.wait().await.unwrap_err().kind(), ErrorKind::NotLeader);
-    assert_eq!(a.append(partition, one(value("a2"))).await.unwrap_err().kind(), ErrorKind::NotLeader);
+    let fenced = a.append(partition, one(value("a2"))).await.unwrap_err();
+    assert_eq!(fenced.kind(), ErrorKind::NotLeader);
+    assert!(fenced.to_string().starts_with("lane 0 of topic orders is led by another writer"), "{fenced}");
     assert!(matches!(events.recv().await.unwrap(), Event::Fenced(lane) if lane.topic == topic.id));
     tokio::time::sleep(Duration::from_secs(30)).await;
     assert_eq!(a.append(partition, one(value("a3"))).await.unwrap_err().kind(), ErrorKind::NotLeader, "never by itself");

@@ -132,3 +132,12 @@ async fn a_creation_that_fails_leaves_no_topic_and_can_be_repeated() {
         commit(&host, at(&topic, partition), one(value("x"))).await.unwrap();
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_record_set_is_told_with_the_name_of_its_topic() {
+    let world = World::default();
+    let host = world.open().await;
+    let topic = create(&host, "orders", 2, 1).await;
+    let refused = host.append(at(&topic, 1), bytes::BytesMut::new()).await.unwrap_err();
+    assert_eq!(refused.to_string(), "record set for partition 1 of topic orders refused: record set is empty");
+}

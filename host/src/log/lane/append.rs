@@ -60,7 +60,7 @@ impl Lane {
         }
         let taken = inner.wait_until(|state| inner.try_take(state, &settings, &mut append).transpose());
         tokio::time::timeout_at(deadline, taken).await.map_err(|_| {
-            let message = format!("{}: {WINDOW} segments wait for the object store and the write buffer is full", inner.id);
+            let message = format!("{}: {WINDOW} segments wait for the object store and the write buffer is full", inner.name());
             Error::new(ErrorKind::Busy, message)
         })?
     }
@@ -96,7 +96,7 @@ impl Inner {
         }
         state.check_leading()?;
         let verdict = state.producers.check(partition, set.batches()).map_err(|error| {
-            let message = format!("record set for partition {partition} of {} refused", self.id);
+            let message = format!("record set for partition {partition} of topic {} refused", self.topic.name);
             Error::new(ErrorKind::InvalidInput, message).with_source(error)
         })?;
         let Verdict::Duplicate { base_offset, ticket } = verdict else { return Ok(None) };

@@ -62,7 +62,7 @@ impl Lane {
                 }
             }
         }
-        Err(Error::new(ErrorKind::Busy, format!("{} is too busy to tell whether it still leads; try again", inner.id)))
+        Err(Error::new(ErrorKind::Busy, format!("{} is too busy to tell whether it still leads; try again", inner.name())))
     }
 }
 

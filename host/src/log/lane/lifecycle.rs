@@ -36,7 +36,7 @@ impl Lane {
     pub async fn tombstone(shared: &Shared, topic: Arc<Topic>, lane: LaneId) -> Result<()> {
         let id = TopicLane { topic: topic.id, lane };
         let keys = Keys::new(id);
-        match open::claim(shared, &keys, id).await {
+        match open::claim(shared, &keys, &topic, lane).await {
             Ok(claim) => {
                 let old = &claim.stored;
                 let fences = old.manifest.fences.clone();

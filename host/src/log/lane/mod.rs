@@ -109,6 +109,11 @@ impl Inner {
         }
     }
 
+    /// For messages.
+    fn name(&self) -> String {
+        self.topic.lane_name(self.id.lane)
+    }
+
     /// How long a batch may wait for its commit before its producer is told that the outcome is unknown: in the buffer, for the uploads
     /// before it, and for its own.
     fn patience(&self) -> Duration {
@@ -139,6 +144,11 @@ impl Lane {
     /// Which lane this is.
     pub fn id(&self) -> TopicLane {
         self.inner.id
+    }
+
+    /// How it is called in messages.
+    pub fn name(&self) -> String {
+        self.inner.name()
     }
 
     /// The epoch under which this host leads it.
@@ -227,7 +237,7 @@ impl Lane {
     /// Drops everything at once, as a crash would; dropping the last handle does the same.
     pub fn abort(&self) {
         self.task.abort();
-        self.inner.end(Error::new(ErrorKind::Closed, format!("{} was closed by this host", self.inner.id)));
+        self.inner.end(Error::new(ErrorKind::Closed, format!("{} was closed by this host", self.inner.name())));
     }
 }
 

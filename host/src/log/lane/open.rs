@@ -46,22 +46,22 @@ impl Lane {
     /// [`Corrupt`](ErrorKind::Corrupt) names the object that is gone or damaged; nothing is written then.
     pub async fn open(shared: Shared, topic: Arc<Topic>, lane: LaneId) -> Result<Arc<Self>> {
         let id = TopicLane { topic: topic.id, lane };
-        let claim = claim(&shared, &Keys::new(id), id).await?;
+        let claim = claim(&shared, &Keys::new(id), &topic, lane).await?;
         let epoch = claim.stored.manifest.epoch;
         let inner = Arc::new(Inner::new(shared, topic, id, claim));
         let task = tokio::spawn(task::run(inner.clone())).abort_handle();
-        tracing::info!(lane = %id, epoch, "leading");
+        tracing::info!(topic = %inner.topic.name, lane = %id, epoch, "leading");
         let _ = inner.shared.events.send(Event::LeaderGained(id, epoch));
         Ok(Arc::new(Lane { inner, task }))
     }
 }
 
 /// Claims a lane for a new nonce.
-pub(super) async fn claim(shared: &Shared, keys: &Keys, id: TopicLane) -> Result<Claim> {
+pub(super) async fn claim(shared: &Shared, keys: &Keys, topic: &Topic, lane: LaneId) -> Result<Claim> {
     for attempt in 1..=ATTEMPTS {
-        match try_claim(shared, keys, id).await {
+        match try_claim(shared, keys, topic, lane).await {
             Err(error) if error.kind() == ErrorKind::NotLeader && attempt < ATTEMPTS => {
-                tracing::info!(lane = %id, %error, attempt, "claim refused; starting over");
+                tracing::info!(topic = %topic.name, lane, %error, attempt, "claim refused; starting over");
                 tokio::time::sleep(shared.env.jittered(PAUSE * attempt)).await;
             }
             other => return other,
@@ -70,7 +70,8 @@ pub(super) async fn claim(shared: &Shared, keys: &Keys, id: TopicLane) -> Result
     unreachable!("the last attempt returns")
 }
 
-async fn try_claim(shared: &Shared, keys: &Keys, id: TopicLane) -> Result<Claim> {
+async fn try_claim(shared: &Shared, keys: &Keys, topic: &Topic, lane: LaneId) -> Result<Claim> {
+    let id = TopicLane { topic: topic.id, lane };
     let old = manifest::read(shared, keys).await?;
     if (old.manifest.topic, old.manifest.lane) != (id.topic, id.lane) {
         return Err(Error::new(
@@ -79,12 +80,12 @@ async fn try_claim(shared: &Shared, keys: &Keys, id: TopicLane) -> Result<Claim>
         ));
     }
     if old.manifest.tombstone {
-        return Err(Error::new(ErrorKind::NotFound, format!("{id} is deleted")));
+        return Err(Error::new(ErrorKind::NotFound, format!("{} is deleted", topic.lane_name(lane))));
     }
     let nonce = shared.env.nonce();
     let mut walk = Walk::from_manifest(shared, keys, &old).await?;
     walk.advance(shared, keys, id).await?;
-    fence(shared, keys, id, nonce, &mut walk).await?;
+    fence(shared, keys, (topic, lane), nonce, &mut walk).await?;
     let mut next = Manifest {
         nonce,
         counter: old.manifest.counter + 1,
@@ -106,7 +107,8 @@ async fn try_claim(shared: &Shared, keys: &Keys, id: TopicLane) -> Result<Claim>
 }
 
 /// Puts a fence into the first free slot, walking on from whatever is found there instead.
-async fn fence(shared: &Shared, keys: &Keys, id: TopicLane, nonce: Nonce, walk: &mut Walk) -> Result<()> {
+async fn fence(shared: &Shared, keys: &Keys, (topic, lane): (&Topic, LaneId), nonce: Nonce, walk: &mut Walk) -> Result<()> {
+    let id = TopicLane { topic: topic.id, lane };
     let patience = Duration::from_millis(shared.settings.upload_deadline_ms);
     for _ in 0..FENCE_ATTEMPTS {
         let identity = Identity { topic: id.topic, lane: id.lane, slot: walk.slot, epoch: walk.epoch + 1, nonce };
@@ -124,7 +126,8 @@ async fn fence(shared: &Shared, keys: &Keys, id: TopicLane, nonce: Nonce, walk: 
             Err(error) => return Err(error),
         }
     }
-    Err(Error::new(ErrorKind::Unavailable, format!("{id}: no slot could be fenced in {FENCE_ATTEMPTS} tries: another writer is faster")))
+    let name = topic.lane_name(lane);
+    Err(Error::new(ErrorKind::Unavailable, format!("{name}: no slot could be fenced in {FENCE_ATTEMPTS} tries: another writer is faster")))
 }
 
 /// Creates the fence or learns who has the slot; the same bytes are retried until either is known.

@@ -37,7 +37,7 @@ impl Lane {
             }
         }
         if expired > 0 {
-            tracing::info!(lane = %self.id(), partitions = expired, "retention moves log starts: older records are no longer read");
+            tracing::info!(topic = %inner.topic.name, lane = %inner.id, partitions = expired, "retention moves log starts: older records are no longer read");
         }
         inner.wake.notify_one();
         inner.wait_until(|state| (!matches!(state.phase, Phase::Leading) || state.wanted_starts.is_empty()).then_some(())).await;

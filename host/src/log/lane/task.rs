@@ -201,11 +201,11 @@ impl Inner {
     pub(super) fn fenced_by(&self, slot: Slot, other: Identity) {
         let (epoch, nonce) = (other.epoch, other.nonce);
         self.wake.notify_one();
-        self.fence(format!("{} is led by another writer: slot {slot} holds an object of epoch {epoch}, nonce {nonce}", self.id));
+        self.fence(format!("{} is led by another writer: slot {slot} holds an object of epoch {epoch}, nonce {nonce}", self.name()));
     }
 
     fn fence(&self, message: String) {
-        tracing::warn!(lane = %self.id, message, "fenced");
+        tracing::warn!(topic = %self.topic.name, lane = %self.id, message, "fenced");
         self.shared.metrics.lane.fenced.inc();
         self.end(Error::new(ErrorKind::NotLeader, message));
         let _ = self.shared.events.send(Event::Fenced(self.id));

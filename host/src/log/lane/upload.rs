@@ -82,9 +82,9 @@ async fn upload(inner: &Inner, slot: Slot, sealed: &Sealed, ticket: &Ticket) -> 
             Err(_) => format!("put {key:?}: no answer within {} ms", patience.as_millis()),
         };
         inner.shared.metrics.lane.upload_retries.inc();
-        tracing::warn!(lane = %inner.id, slot, error, "segment upload failed; the same bytes are tried again");
+        tracing::warn!(topic = %inner.topic.name, lane = %inner.id, slot, error, "segment upload failed; the same bytes are tried again");
         if env::now() + backoff.at_most() >= deadline && permit.take().is_some() {
-            let message = format!("upload of slot {slot} of {} has no outcome after {} ms", inner.id, patience.as_millis());
+            let message = format!("upload of slot {slot} of {} has no outcome after {} ms", inner.name(), patience.as_millis());
             ticket.decide(Err(Error::new(ErrorKind::OutcomeUnknown, message)));
         }
         backoff.pause(&inner.shared.env).await;
