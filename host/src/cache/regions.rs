@@ -12,10 +12,10 @@
 //!
 //! A chunk larger than its region is not kept, and nothing goes for it.
 
-use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use foldhash::quality::FixedState;
 use moka::notification::RemovalCause;
 use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
@@ -41,8 +41,9 @@ struct Entry {
     admit: bool,
 }
 
-/// The same hashes in every process, so that simulations can be repeated: object names are ours, nobody else chooses them.
-type Hashes = BuildHasherDefault<DefaultHasher>;
+/// The same hashes in every process, so that simulations can be repeated: object names are ours, nobody else chooses them, so a hash that takes a
+/// name's sixty bytes in a few steps will do. Of quality, since frequencies are counted by its bits.
+type Hashes = FixedState;
 type Region<V> = Cache<Key, V, Hashes>;
 
 pub(super) struct Regions {
