@@ -3,11 +3,13 @@
 //! `built-in` is a host without any. A component is named by its path, or by what it is called in the folder of plugins, and may be followed by
 //! `=` and its config: `flush-threshold={"bytes":1048576}`. Several, for different kinds, are joined by `+`.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
-use tidegate::config::PolicySettings;
+use tidegate::config::{MAX_COMPONENT_BYTES, PolicySettings};
 use tidegate::error::{Error, ErrorKind, Result};
 use tidegate::policy::{ActiveBinding, Context, PolicyFault, PolicyHost, PolicySource};
 
@@ -67,7 +69,10 @@ impl Plugins {
     async fn load(&self, name: &str, config: Value) -> Result<Vec<ActiveBinding>> {
         let path = self.path_of(name);
         let invalid = |problem: String| Error::new(ErrorKind::InvalidInput, format!("policy {name:?} ({}): {problem}", path.display()));
-        let bytes = std::fs::read(&path).map_err(|e| invalid(format!("it cannot be read: {e}; `make plugins` builds the bundled ones")))?;
+        let mut bytes = Vec::new();
+        // One byte too much is for the checks to refuse.
+        let read = File::open(&path).and_then(|file| file.take(MAX_COMPONENT_BYTES + 1).read_to_end(&mut bytes));
+        read.map_err(|e| invalid(format!("it cannot be read: {e}; `make plugins` builds the bundled ones")))?;
         let plugin = self.host.check_and_load(bytes.into()).await.map_err(|e| invalid(e.to_string()))?;
         let mut bindings = Vec::new();
         for kind in plugin.kinds() {

@@ -2,6 +2,8 @@
 //!
 //! The two that are built in are assumptions, each with its source; a file takes what was measured on the store at hand.
 
+use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -9,6 +11,9 @@ use tidegate::cost::Prices;
 use tidegate::error::{Error, ErrorKind, Result};
 
 use super::Latency;
+
+/// Largest file that is read as a model.
+const MAX_FILE_BYTES: u64 = 64 << 10;
 
 /// See the module.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -67,8 +72,12 @@ impl StoreModel {
 
     fn read(path: &Path) -> Result<Self> {
         let invalid = |problem: String| Error::new(ErrorKind::InvalidInput, format!("store model {path:?} {problem}"));
-        let text = std::fs::read_to_string(path)
-            .map_err(|e| invalid(format!("is neither s3-standard nor s3-express, and as a file it cannot be read: {e}")))?;
+        let mut text = String::new();
+        let read = File::open(path).and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text));
+        read.map_err(|e| invalid(format!("is neither s3-standard nor s3-express, and as a file it cannot be read: {e}")))?;
+        if text.len() as u64 > MAX_FILE_BYTES {
+            return Err(invalid(format!("has more than {MAX_FILE_BYTES} bytes: it has but a few lines")));
+        }
         let model: Self = toml::from_str(&text).map_err(|e| invalid(format!("is not understood: {e}")))?;
         for (key, latency) in [("put", model.put), ("get", model.get)] {
             if latency.p99_us < latency.p50_us {
@@ -91,5 +100,7 @@ mod tests {
         }
         let error = StoreModel::named("no-such-file.toml").unwrap_err();
         assert!(error.message().contains("s3-standard") && error.message().contains("no-such-file.toml"), "{error}");
+        let error = StoreModel::named("/dev/zero").unwrap_err();
+        assert!(error.message().contains("more than 65536 bytes"), "{error}");
     }
 }
