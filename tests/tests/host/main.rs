@@ -20,6 +20,7 @@ mod producers;
 mod read_after_ack;
 mod recording;
 mod refused_segment;
+mod shadow_races;
 mod shared_lane;
 mod store_trouble;
 mod topics;
