@@ -19,6 +19,7 @@ mod plugin;
 mod policy;
 mod segment;
 mod serve;
+mod signals;
 mod simulate;
 mod topic;
 mod trace;
@@ -28,7 +29,10 @@ use args::{Cli, Command};
 use output::Output;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return failure::misused(&error, std::env::args_os()),
+    };
     let output = Output::new(cli.json);
     match run(cli, &output) {
         Ok(()) => ExitCode::SUCCESS,

@@ -7,13 +7,14 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use tidegate::runtime::RecordingSpec;
+use tidegate::runtime::{Recorded, RecordingSpec};
 use tidegate_simulate::Trace;
 use tidegate_simulate::trace::{Shape, Shaped};
 
 use crate::args::AdminArgs;
 use crate::client::Admin;
 use crate::output::{self, Output};
+use crate::signals::Signals;
 
 const HELP: &str = "\
 A trace is CSV: at_us, event (append, send, fetch, topic), topic, partition, bytes, records, reader, offset, lanes. It holds times and
@@ -41,6 +42,7 @@ enum TraceCommand {
 const RECORD_HELP: &str = "\
 The broker holds at most --requests of them in memory, 48 bytes each, and ends the recording by itself. Partitions are sampled, not requests: of
 a partition that is recorded, everything is. Reads of what was appended before the recording are left out, since no simulation could answer them.
+SIGINT (Ctrl-C) or SIGTERM ends it early; what was recorded so far is written.
 
 Example:
   tidegate trace record --seconds 300 --permille 100 orders.csv";
@@ -120,17 +122,36 @@ struct Summary {
 }
 
 fn record(args: &RecordArgs) -> Result<Summary> {
-    let file = args.file.display().to_string();
+    let (path, file) = (&args.file, args.file.display().to_string());
     let admin = Admin::new(&args.admin)?;
+    let is_new = !path.exists();
     // Before a recording is made that could not be kept; what is there stays until there is one.
-    let to = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(&args.file);
+    let to = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(path);
     let to = to.with_context(|| format!("trace {file} cannot be written"))?;
+    let kept = recorded(&admin, args).and_then(|recorded| keep(&recorded, to, file));
+    if kept.is_err() && is_new {
+        // No empty file is left; if this fails too, the first failure is the one to be told.
+        drop(std::fs::remove_file(path));
+    }
+    kept
+}
+
+/// What the broker recorded until it or a signal ended that.
+fn recorded(admin: &Admin, args: &RecordArgs) -> Result<Recorded> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut signals = runtime.block_on(async { Signals::listen() })?;
     admin.start_recording(&RecordingSpec { seconds: args.seconds, requests: args.requests, permille: args.permille })?;
     while !admin.recording_state()?.ended {
-        pause(LOOK);
+        if let Ok(signal) = runtime.block_on(async { tokio::time::timeout(LOOK, signals.next()).await }) {
+            output::progress(&format!("{signal} ends the recording"));
+            break;
+        }
     }
-    let recorded = admin.stop_recording()?;
-    let (trace, left_out) = Trace::recorded(&recorded);
+    admin.stop_recording()
+}
+
+fn keep(recorded: &Recorded, to: std::fs::File, file: String) -> Result<Summary> {
+    let (trace, left_out) = Trace::recorded(recorded);
     trace.check()?;
     let written = emptied(&to).and_then(|()| trace.write(BufWriter::new(to)));
     written.with_context(|| format!("trace {file} cannot be written"))?;
@@ -140,11 +161,6 @@ fn record(args: &RecordArgs) -> Result<Summary> {
 /// Takes away what a file held; a pipe or a terminal holds nothing.
 fn emptied(to: &std::fs::File) -> std::io::Result<()> {
     if to.metadata()?.is_file() { to.set_len(0) } else { Ok(()) }
-}
-
-#[allow(clippy::disallowed_methods, reason = "a command of one thread, which has nothing to do but wait")]
-fn pause(duration: Duration) {
-    std::thread::sleep(duration);
 }
 
 fn shaped(args: &GenerateArgs) -> Shaped {

@@ -2,7 +2,7 @@
 //! runs knows of a change after `broker.security.refresh_ms`.
 
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
@@ -16,7 +16,7 @@ use tidegate::store;
 use tidegate_broker::{BrokerSettings, UserStore, UserSummary};
 
 use crate::failure::Usage;
-use crate::output::{Output, table};
+use crate::output::{Output, progress, table};
 
 /// Longest password, in bytes.
 const MAX_PASSWORD_BYTES: u64 = 1_024;
@@ -48,7 +48,7 @@ pub(crate) struct UserArgs {
 enum UserCommand {
     /// Add a user, or give one another password; for SCRAM-SHA-256, SCRAM-SHA-512 and PLAIN.
     Add {
-        /// 1 to 255 bytes, no control characters.
+        /// 1 to 255 bytes, no control characters, no blanks around it; not `*`, and without the `User:` of access rules.
         name: String,
         /// File that holds the password; without it, standard input. A line end behind it does not count.
         #[arg(long, value_name = "FILE")]
@@ -69,6 +69,11 @@ enum UserCommand {
 pub(crate) fn run(args: UserArgs, output: &Output) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (store, broker) = settings(&args)?;
+    if let StoreSettings::Local { path } = &store
+        && !path.exists()
+    {
+        absent(path, &args.command)?;
+    }
     runtime.block_on(async {
         let users = open(&store).await?;
         match args.command {
@@ -109,6 +114,16 @@ fn settings(args: &UserArgs) -> Result<(StoreSettings, BrokerSettings)> {
         }
         Some(store) => Ok((store, broker)),
     }
+}
+
+/// There is no store: who looks for users looks elsewhere; the first user may be made before the first broker.
+fn absent(store: &Path, command: &UserCommand) -> Result<()> {
+    let store = store.display();
+    if !matches!(command, UserCommand::Add { .. }) {
+        bail!("there is no store at {store}: check --data-dir or the settings' store.path; the first `user add` or `serve` makes one");
+    }
+    progress(&format!("there is no store at {store} yet: a new one is made"));
+    Ok(())
 }
 
 async fn open(settings: &StoreSettings) -> Result<UserStore> {

@@ -78,6 +78,9 @@ async fn what_cannot_be_done_to_a_user_is_told_by_its_code_and_leaves_it_as_it_w
     let (ok, long) = (|| vec![1; 64], vec![1; 32]);
     let cases = [
         (vec![setting("", SHA_512, 4_096, ok())], vec![], 93),
+        (vec![setting("*", SHA_512, 4_096, ok())], vec![], 93),
+        (vec![setting("User:bob", SHA_512, 4_096, ok())], vec![], 93),
+        (vec![setting(" bob", SHA_512, 4_096, ok())], vec![], 93),
         (vec![setting("alice", SHA_512, 4_095, ok())], vec![], 93),
         (vec![setting("alice", SHA_512, 16_385, ok())], vec![], 93),
         (vec![setting("alice", SHA_512, 4_096, long)], vec![], 93),

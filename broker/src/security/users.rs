@@ -42,7 +42,10 @@ impl Unacceptable {
     /// What is wrong, for people.
     pub(crate) fn message(&self) -> String {
         match self {
-            Self::Name => format!("a user's name has 1 to {MAX_NAME_BYTES} bytes and no control characters"),
+            Self::Name => format!(
+                "a user's name has 1 to {MAX_NAME_BYTES} bytes, no control characters and no blanks around it, is not \"*\", and begins without \
+                 \"User:\": leave that to access rules"
+            ),
             Self::TooFewIterations => "Too few iterations".to_owned(),
             Self::TooManyIterations => "Too many iterations".to_owned(),
             Self::Lengths => "the salt has 1 to 1024 bytes, the salted password as many as its hash gives".to_owned(),
@@ -92,7 +95,7 @@ impl Users {
 
 /// Checks what a client gives for a user: all but whether there is room.
 pub(crate) fn check(name: &str, hash: Hash, iterations: i32, salt: &[u8], salted: &[u8]) -> Result<NonZeroU32, Unacceptable> {
-    if name.is_empty() || name.len() > MAX_NAME_BYTES || name.chars().any(char::is_control) {
+    if !is_name(name) {
         return Err(Unacceptable::Name);
     }
     match u32::try_from(iterations) {
@@ -104,6 +107,12 @@ pub(crate) fn check(name: &str, hash: Hash, iterations: i32, salt: &[u8], salted
         return Err(Unacceptable::Lengths);
     }
     NonZeroU32::new(iterations as u32).ok_or(Unacceptable::TooFewIterations)
+}
+
+/// Whether access rules and people can tell a user by this name: `User:*` is everybody, and `User:User:ann` is not `User:ann`.
+fn is_name(name: &str) -> bool {
+    let tellable = name.trim() == name && name != "*" && !name.starts_with("User:");
+    (1..=MAX_NAME_BYTES).contains(&name.len()) && !name.chars().any(char::is_control) && tellable
 }
 
 /// 32 bytes by chance.
@@ -215,8 +224,10 @@ mod tests {
     fn what_cannot_be_a_credential_is_refused_by_its_reason() {
         let of = |name: &str, iterations, salt: &[u8], salted| check(name, Hash::Sha256, iterations, salt, &vec![0; salted]);
         assert_eq!(of("u", 4_096, b"s", 32).map(NonZeroU32::get), Ok(4_096));
-        assert_eq!(of("", 4_096, b"s", 32), Err(Unacceptable::Name));
-        assert_eq!(of("a\n", 4_096, b"s", 32), Err(Unacceptable::Name));
+        for name in ["", " ", " u", "u ", "a\n", "*", "User:u", "User:"] {
+            assert_eq!(of(name, 4_096, b"s", 32), Err(Unacceptable::Name), "{name:?}");
+        }
+        assert!(of("a b*:User:", 4_096, b"s", 32).is_ok());
         assert_eq!(of("u", 4_095, b"s", 32), Err(Unacceptable::TooFewIterations));
         assert_eq!(of("u", -1, b"s", 32), Err(Unacceptable::TooFewIterations));
         assert_eq!(of("u", 16_385, b"s", 32), Err(Unacceptable::TooManyIterations));

@@ -14,12 +14,11 @@ use tracing::{error, info};
 
 use crate::args::ServeArgs;
 use crate::output::Output;
+use crate::signals::Signals;
 
 mod settings;
-mod stop;
 
 use settings::Config;
-use stop::Signals;
 
 /// How often a stop says that it still goes on.
 const PROGRESS: Duration = Duration::from_secs(1);
