@@ -71,6 +71,11 @@ impl PluginSettings {
             if trusted.name.trim().is_empty() {
                 bounds.problem(&format!("plugins.trust[{at}].name"), "is empty: say whose key it is");
             }
+            if let Some(other) = self.trust[..at].iter().position(|other| other.name == trusted.name) {
+                let problem =
+                    format!("is {:?} as plugins.trust[{other}].name: name them so that a signature tells whose it is", trusted.name);
+                bounds.problem(&format!("plugins.trust[{at}].name"), problem);
+            }
             if !is_key(&trusted.key) {
                 let problem =
                     format!("is {:?}: expected `ed25519:` and 32 bytes in base64, as `tidegate plugin keygen` prints it", trusted.key);

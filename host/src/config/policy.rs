@@ -135,5 +135,15 @@ impl BindingRule {
         if self.plugin.is_empty() {
             bounds.problem(&format!("binding[{at}].plugin"), "is empty: name a component file");
         }
+        if let Some(digest) = self.digest.as_ref().filter(|digest| !is_digest(digest)) {
+            let problem = format!("is {digest:?}: expected `sha256:` and 64 hex digits, as `tidegate plugin inspect` prints it");
+            bounds.problem(&format!("binding[{at}].digest"), problem);
+        }
     }
+}
+
+/// Whether a text is `sha256:` and 64 hex digits, in either case.
+fn is_digest(text: &str) -> bool {
+    let hex = |digits: &str| digits.len() == 64 && digits.bytes().all(|b| b.is_ascii_hexdigit());
+    text.get(..7).is_some_and(|name| name.eq_ignore_ascii_case("sha256:")) && hex(&text[7..])
 }

@@ -80,6 +80,14 @@ fn a_mistake_is_named_by_file_line_and_key() {
         ("[store]\nkind = \"s3\"\nbucket = \"logs\"\nprefix = \"../x\"", "store.prefix is \"../x\""),
         ("[store]\nkind = \"s3\"\nbucket = \"logs\"\naccess_key = \"x\"", "go together"),
         ("[[binding]]\npattern = \"*\"\nkind = \"flush\"\nplugin = \"\"", "binding[0].plugin is empty"),
+        (
+            "[[binding]]\npattern = \"*\"\nkind = \"flush\"\nplugin = \"x\"\ndigest = \"sha256:12\"",
+            "tidegate.toml:5: binding[0].digest is \"sha256:12\": expected",
+        ),
+        (
+            "[[plugins.trust]]\nname = \"ops\"\nkey = \"k\"\n[[plugins.trust]]\nname = \"ops\"\nkey = \"l\"",
+            "tidegate.toml:5: plugins.trust[1].name is",
+        ),
     ];
     for (text, expected) in cases {
         let message = refusal(text);

@@ -14,7 +14,9 @@ use crate::policy::wasm::{LoadError, digest, verify_digest};
 use crate::runtime::api::Component;
 use crate::store::{HttpAnswer, HttpClient, HttpGet};
 
-const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+/// What is understood; and, so that a registry says that there is one, what is refused: an index of several images.
+const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json, \
+    application/vnd.docker.distribution.manifest.list.v2+json";
 /// Annotation of the layer, or of the manifest, that holds a signature.
 const SIGNATURE: &str = "dev.tidegate.signature";
 /// Longest manifest or answer about a token, in bytes.
@@ -24,6 +26,8 @@ const MANIFEST_BYTES: u64 = 1 << 20;
 struct Manifest {
     #[serde(default)]
     layers: Vec<Layer>,
+    /// Of an index: the images.
+    manifests: Option<Vec<serde::de::IgnoredAny>>,
     #[serde(default)]
     annotations: std::collections::BTreeMap<String, String>,
 }
@@ -55,6 +59,7 @@ impl Sources {
         }
         let bytes = registry.get("blobs", &layer.digest, self.limit).await?;
         same_digest(&bytes, &layer.digest, &reference)?;
+        same_size(&bytes, &layer, &reference)?;
         let pinned = format!("{}/{}@{}", reference.registry, reference.name, digest(&manifest));
         Ok(Component { bytes, source: format!("oci://{pinned}"), signature })
     }
@@ -153,6 +158,10 @@ fn one_layer(manifest: &[u8], reference: &Reference) -> Result<(Layer, Option<St
     let refuse =
         |problem: String| unavailable(format!("{reference}: {problem}"), "push the component as one layer, for example with `oras push`");
     let manifest: Manifest = serde_json::from_slice(manifest).map_err(|e| refuse(format!("its manifest is not understood: {e}")))?;
+    if let Some(manifests) = manifest.manifests {
+        let problem = format!("{reference} is an index of several images, {} of them: name one manifest by its digest", manifests.len());
+        return Err(unavailable(problem, "write oci://registry/name@sha256:HEX, or push the component as one layer"));
+    }
     let count = manifest.layers.len();
     let [layer] = <[Layer; 1]>::try_from(manifest.layers).map_err(|_| refuse(format!("its manifest has {count} layers, expected one")))?;
     if !is_digest(&layer.digest) {
@@ -167,6 +176,14 @@ fn same_digest(bytes: &[u8], wanted: &str, reference: &Reference) -> Result<(), 
         let problem = format!("{reference}: the registry sent bytes of digest {}, asked for {wanted}", digest(bytes));
         LoadError::new(FaultClass::DigestMismatch, problem, "do not use them; fetch it again, or ask whoever runs the registry")
     })
+}
+
+fn same_size(bytes: &[u8], layer: &Layer, reference: &Reference) -> Result<(), LoadError> {
+    if bytes.len() as u64 == layer.size {
+        return Ok(());
+    }
+    let problem = format!("{reference}: its manifest gives the layer {} bytes, the blob has {}", layer.size, bytes.len());
+    Err(unavailable(problem, "push the component again: whatever wrote the manifest got it wrong"))
 }
 
 /// Whether a token server may be told a password: the registry speaks TLS, so it must too.
@@ -195,6 +212,25 @@ fn escaped(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn reference() -> Reference {
+        Reference::parse("oci://registry.example/flush:1").unwrap()
+    }
+
+    #[test]
+    fn an_index_of_images_is_told_as_such() {
+        let index = br#"{"schemaVersion": 2, "manifests": [{"digest": "sha256:1"}, {"digest": "sha256:2"}]}"#;
+        let problem = one_layer(index, &reference()).err().unwrap().to_string();
+        assert!(problem.contains("an index of several images, 2 of them: name one manifest by its digest"), "{problem}");
+    }
+
+    #[test]
+    fn a_layer_of_another_size_than_its_blob_is_refused_by_both_sizes() {
+        let layer = |size| Layer { digest: String::new(), size, annotations: Default::default() };
+        assert!(same_size(b"four", &layer(4), &reference()).is_ok());
+        let problem = same_size(b"four", &layer(5), &reference()).err().unwrap().to_string();
+        assert!(problem.contains("gives the layer 5 bytes, the blob has 4"), "{problem}");
+    }
 
     #[test]
     fn a_registry_with_tls_sends_nobody_with_a_password_to_where_there_is_none() {
