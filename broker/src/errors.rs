@@ -16,18 +16,23 @@
 //! | Busy | REQUEST_TIMED_OUT | the same | tried again, without looking for another leader |
 //! | OutcomeUnknown | REQUEST_TIMED_OUT | - | just what the code means: it may have happened |
 //! | Unavailable | KAFKA_STORAGE_ERROR | the same | tried again |
+//! | OutcomeUnknown, since the store is full | KAFKA_STORAGE_ERROR | - | tried again; a person may read why in the client's log |
 //! | Corrupt | KAFKA_STORAGE_ERROR | CORRUPT_MESSAGE | stored bytes are bad: a producer cannot mend them, a reader must be told |
 //! | Unsupported | UNSUPPORTED_VERSION | the same | final |
 
 use kafka_protocol::ResponseError;
 use tidegate::record::RecordError;
 use tidegate::runtime::ProducerError;
+use tidegate::store::{StoreError, StoreErrorKind};
 use tidegate::{Error, ErrorKind};
 
 /// The code for a failed append.
 pub(crate) fn of_append(error: &Error) -> ResponseError {
     if let Some(refused) = error.cause::<ProducerError>() {
         return of_producer(refused);
+    }
+    if error.cause::<StoreError>().is_some_and(|refused| refused.kind == StoreErrorKind::Full) {
+        return ResponseError::KafkaStorageError;
     }
     match error.cause::<RecordError>() {
         Some(RecordError::Empty | RecordError::Malformed { .. } | RecordError::OldMagic { .. }) => ResponseError::InvalidRecord,
@@ -69,6 +74,8 @@ pub(crate) fn of(kind: ErrorKind) -> ResponseError {
 
 #[cfg(test)]
 mod tests {
+    use tidegate::store::Operation;
+
     use super::*;
 
     fn refused(cause: RecordError) -> ResponseError {
@@ -102,6 +109,16 @@ mod tests {
         for kind in [InvalidInput, Unsupported, AlreadyExists, OffsetOutOfRange] {
             assert!(!of(kind).is_retriable(), "{kind:?}");
         }
+    }
+
+    #[test]
+    fn a_full_store_is_told_apart_from_a_slow_one() {
+        let unknown = |kind| {
+            let cause = StoreError::new(kind, Operation::Put, "topics/t/log/1", "it failed");
+            of_append(&Error::new(ErrorKind::OutcomeUnknown, "no outcome yet").with_source(cause))
+        };
+        assert_eq!(unknown(StoreErrorKind::Full), ResponseError::KafkaStorageError);
+        assert_eq!(unknown(StoreErrorKind::Unavailable), ResponseError::RequestTimedOut);
     }
 
     #[test]

@@ -112,6 +112,13 @@ pub trait ObjectStore: Send + Sync + fmt::Debug + 'static {
 
     /// Deletes objects; a key that is gone is fine. On an error some may be deleted; the call may be repeated.
     async fn delete(&self, keys: &[String]) -> Result<(), StoreError>;
+
+    /// Whether a segment of so many bytes leaves room for the small writes that make room (manifests, notes of deletions). A store without an
+    /// end says yes.
+    fn has_room(&self, bytes: u64) -> bool {
+        let _ = bytes;
+        true
+    }
 }
 
 /// The requests of an [`ObjectStore`].

@@ -231,6 +231,10 @@ impl ObjectStore for Retrying {
         }
         Ok(())
     }
+
+    fn has_room(&self, bytes: u64) -> bool {
+        self.inner.has_room(bytes)
+    }
 }
 
 #[cfg(test)]

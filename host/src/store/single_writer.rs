@@ -75,6 +75,10 @@ impl ObjectStore for SingleWriter {
     async fn delete(&self, keys: &[String]) -> Result<(), StoreError> {
         self.inner.delete(keys).await
     }
+
+    fn has_room(&self, bytes: u64) -> bool {
+        self.inner.has_room(bytes)
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use tidegate::ErrorKind;
 use tidegate::env;
-use tidegate::store::{Fault, Operation, Request, StoreErrorKind};
+use tidegate::segment::FENCE_LEN;
+use tidegate::store::{Fault, Operation, Request, StoreError, StoreErrorKind};
 use tidegate_tests::records::one;
 use tidegate_tests::world::{World, at, commit, create, is_manifest_put, is_segment_put, read_values, value};
 
@@ -177,4 +178,40 @@ async fn a_full_store_refuses_writes_serves_reads_and_recovers_alone() {
         assert_eq!(read.get(&offset), Some(&value));
     }
     assert_eq!(read.keys().copied().collect::<Vec<_>>(), (0..read.len() as i64).collect::<Vec<_>>());
+}
+
+#[tokio::test(start_paused = true)]
+async fn room_can_be_made_in_a_store_that_has_none_for_segments() {
+    let world = World::with(|s| {
+        s.host.retention_interval_ms = 1_000;
+        s.host.delete_grace_ms = 1_000;
+        s.topic_defaults.max_age_ms = 10;
+    });
+    let host = world.open().await;
+    let (topic, other) = (create(&host, "orders", 1, 1).await, create(&host, "other", 1, 1).await);
+    let partition = at(&topic, 0);
+    for i in 0..5 {
+        commit(&host, partition, one(value(i))).await.unwrap();
+        commit(&host, at(&other, 0), one(value(i))).await.unwrap();
+    }
+    world.store.set_full(true);
+    let began = env::now();
+    let refused = commit(&host, partition, one(value("waits"))).await.unwrap_err();
+    assert_eq!((refused.kind(), refused.cause().map(|e: &StoreError| e.kind)), (ErrorKind::OutcomeUnknown, Some(StoreErrorKind::Full)));
+    assert!(began.elapsed() < Duration::from_secs(1), "told after {:?}", began.elapsed());
+
+    let refused = commit(&host, partition, one(value("is not taken"))).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Unavailable, "sent again and again, it would be there as often");
+
+    let segments = || world.store.snapshot().iter().filter(|(key, bytes)| key.contains("/log/") && bytes.len() as u64 > FENCE_LEN).count();
+    assert_eq!(segments(), 10);
+    assert_eq!(host.trim(partition, 5).await.unwrap(), 5);
+    host.delete_topic(&other.name).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(segments(), 0, "what was trimmed and what was deleted is gone");
+    assert!(world.open().await.topic(&topic.name).await.unwrap().is_some(), "a host starts");
+
+    world.store.set_full(false);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(read_values(&host, partition).await.unwrap(), [(5, value("waits"))].into());
 }

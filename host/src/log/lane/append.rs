@@ -1,6 +1,7 @@
 //! Appending: room in the shared memory, offsets, the buffer.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::producers::{ProducerError, Verdict};
@@ -36,7 +37,8 @@ impl Lane {
     ///
     /// A set that its idempotent producer sends again is not appended again: it gets the offset and the fate of the first copy.
     /// [`InvalidInput`](ErrorKind::InvalidInput) has a [`ProducerError`] as its source where the producer's epoch or sequence is wrong;
-    /// [`NotLeader`](ErrorKind::NotLeader) if another writer took the lead, even where it was not known before.
+    /// [`NotLeader`](ErrorKind::NotLeader) if another writer took the lead, even where it was not known before;
+    /// [`Unavailable`](ErrorKind::Unavailable) while the store has no room for what was appended before.
     pub async fn append(&self, partition: PartitionId, set: RecordSet) -> Result<Appended> {
         let inner = &*self.inner;
         let log_start = self.partition(partition)?.offsets()?.log_start;
@@ -48,6 +50,10 @@ impl Lane {
         // Before it waits for room: what is there already needs none.
         if let Some(known) = self.known_to_the_leader(partition, &set, log_start).await? {
             return Ok(known);
+        }
+        if inner.store_is_full.load(Ordering::Relaxed) {
+            let message = format!("{}: the store is full, and nothing was appended: make room, and try again", inner.name());
+            return Err(Error::new(ErrorKind::Unavailable, message));
         }
         let patience = Duration::from_millis(inner.shared.settings.append_timeout_ms);
         let deadline = env::now() + patience;

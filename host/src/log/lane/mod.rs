@@ -17,6 +17,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -86,6 +87,8 @@ struct Inner {
     /// The last look into the store for another leader; one at a time.
     look: tokio::sync::Mutex<Option<lead::Look>>,
     uploads: Semaphore,
+    /// The last try of an upload found no room in the store.
+    store_is_full: AtomicBool,
     /// Wakes the task: the buffer, the plan or a request has changed.
     wake: Notify,
     /// Counts what waiters look for: commits, checkpoints, room in the buffer, the end.

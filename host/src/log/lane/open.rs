@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -182,6 +183,7 @@ impl Inner {
         Self {
             look: tokio::sync::Mutex::default(),
             uploads: Semaphore::new(shared.settings.uploads_per_lane as usize),
+            store_is_full: AtomicBool::new(false),
             flush_policy: Mutex::new(shared.policies.flush(topic.name.as_str(), &context)),
             index_policy: Mutex::new(shared.policies.index(topic.name.as_str(), &context)),
             epoch: m.epoch,

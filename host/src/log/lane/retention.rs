@@ -36,11 +36,11 @@ impl Lane {
                 expired += 1;
             }
         }
-        if expired > 0 {
-            tracing::info!(topic = %inner.topic.name, lane = %inner.id, partitions = expired, "retention moves log starts: older records are no longer read");
-        }
         inner.wake.notify_one();
         inner.wait_until(|state| (!matches!(state.phase, Phase::Leading) || state.wanted_starts.is_empty()).then_some(())).await;
+        if expired > 0 {
+            tracing::info!(topic = %inner.topic.name, lane = %inner.id, partitions = expired, "retention moved log starts: older records are no longer read");
+        }
         inner.delete_dead().await?;
         inner.delete_old_snapshots().await
     }

@@ -4,6 +4,7 @@
 //! bytes or with another writer's. A slot that is taken is read to tell the two apart.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::Inner;
@@ -16,7 +17,7 @@ use crate::log::partition::Reading;
 use crate::policy::IndexView;
 use crate::record::AppendedSet;
 use crate::segment::{self, HEADER_LEN, Header, Identity, Sealed, SliceInput};
-use crate::store::{Body, GetRange, ObjectStore, PutMode, StoreError, StoreErrorKind};
+use crate::store::{Body, GetRange, ObjectStore, Operation, PutMode, StoreError, StoreErrorKind};
 use crate::types::{PartitionId, Slot};
 
 /// How an upload ended.
@@ -75,20 +76,36 @@ async fn upload(inner: &Inner, slot: Slot, sealed: &Sealed, ticket: &Ticket) -> 
     let mut permit = Some(inner.uploads.acquire().await.expect("the semaphore is never closed"));
     let mut backoff = Backoff::new();
     loop {
-        let attempt = create_own(&*inner.shared.store, &key, &sealed.body, &sealed.header);
-        let error = match tokio::time::timeout(patience, attempt).await {
-            Ok(Ok(owner)) => return owner,
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => format!("put {key:?}: no answer within {} ms", patience.as_millis()),
+        let attempt = create_segment(&*inner.shared.store, &key, sealed);
+        let outcome = tokio::time::timeout(patience, attempt).await.unwrap_or_else(|_| {
+            let message = format!("no answer within {} ms", patience.as_millis());
+            Err(StoreError::new(StoreErrorKind::OutcomeUnknown, Operation::Put, &key, message))
+        });
+        let is_full = outcome.as_ref().is_err_and(|error| error.kind == StoreErrorKind::Full);
+        inner.store_is_full.store(is_full, Ordering::Relaxed);
+        let error = match outcome {
+            Ok(owner) => return owner,
+            Err(error) => error,
         };
         inner.shared.metrics.lane.upload_retries.inc();
-        tracing::warn!(topic = %inner.topic.name, lane = %inner.id, slot, error, "segment upload failed; the same bytes are tried again");
-        if env::now() + backoff.at_most() >= deadline && permit.take().is_some() {
-            let message = format!("upload of slot {slot} of {} has no outcome after {} ms", inner.name(), patience.as_millis());
-            ticket.decide(Err(Error::new(ErrorKind::OutcomeUnknown, message)));
+        tracing::warn!(topic = %inner.topic.name, lane = %inner.id, slot, %error, "segment upload failed; the same bytes are tried again");
+        let late = env::now() + backoff.at_most() >= deadline && permit.take().is_some();
+        // A store stays full until somebody acts: producers hear of it at once, and no more is taken.
+        if late || is_full {
+            let message = format!("upload of slot {slot} of {} has no outcome yet, and is tried again", inner.name());
+            ticket.decide(Err(Error::new(ErrorKind::OutcomeUnknown, message).with_source(error)));
         }
         backoff.pause(&inner.shared.env).await;
     }
+}
+
+/// Creates a segment, unless it would take the room of what makes room.
+async fn create_segment(store: &dyn ObjectStore, key: &str, sealed: &Sealed) -> Result<Option<Identity>, StoreError> {
+    if !store.has_room(sealed.body.len()) {
+        let message = "the room that is left is kept for what makes room: delete topics, shorten retention, or add some";
+        return Err(StoreError::new(StoreErrorKind::Full, Operation::Put, key, message));
+    }
+    create_own(store, key, &sealed.body, &sealed.header).await
 }
 
 /// Creates a log object, or learns whose object is there. `Ok(None)`: it is these bytes.

@@ -11,8 +11,9 @@ use bytes::BytesMut;
 use parking_lot::Mutex;
 use rustix::fs::{FlockOperation, flock};
 
-use super::file::{Temporary, WriteChunks, modified_ms, modify_after, sync_dir, version};
+use super::file::{Medium, Temporary, modified_ms, modify_after, sync_dir, version};
 use super::kind_of;
+use super::reserve::Reserve;
 use crate::store::key::resolve;
 use crate::store::{Body, GetRange, Object, ObjectMeta, Operation, StoreError, StoreErrorKind, Version};
 
@@ -31,7 +32,8 @@ pub(super) struct Disk {
     pub(super) counter: AtomicU64,
     /// Folders whose names are durable up to the root.
     pub(super) synced: Mutex<BTreeSet<PathBuf>>,
-    pub(super) write: Box<dyn WriteChunks>,
+    pub(super) medium: Box<dyn Medium>,
+    pub(super) reserve: Reserve,
     /// Locked (shared) as long as the store is open.
     pub(super) _in_use: File,
 }
@@ -59,6 +61,10 @@ impl Failure {
         }
     }
 
+    fn is_full(&self) -> bool {
+        matches!(self, Self::Disk(e) if kind_of(e) == StoreErrorKind::Full)
+    }
+
     /// The name is there, but not surely for ever.
     fn unsynced(e: io::Error) -> Self {
         Self::Store(StoreErrorKind::OutcomeUnknown, format!("the object was written, its folder could not be synced: {e}"))
@@ -75,7 +81,29 @@ impl Disk {
         self.root.join(key)
     }
 
+    /// Whether a segment of so many bytes leaves room for the writes that make room.
+    pub(super) fn has_room(&self, bytes: u64) -> bool {
+        self.reserve.has_room(bytes, &*self.medium)
+    }
+
     pub(super) fn create(&self, key: &str, body: &Body) -> Result<Version, Failure> {
+        self.within_reserve(|| self.try_create(key, body))
+    }
+
+    /// `None`: another process holds the lock.
+    pub(super) fn replace(&self, key: &str, body: &Body, expected: &Version) -> Result<Option<Version>, Failure> {
+        self.within_reserve(|| self.try_replace(key, body, expected))
+    }
+
+    /// Does it again with the room that was kept back, if there is none without.
+    fn within_reserve<T>(&self, write: impl Fn() -> Result<T, Failure>) -> Result<T, Failure> {
+        match write() {
+            Err(failure) if failure.is_full() && self.reserve.release() => write(),
+            outcome => outcome,
+        }
+    }
+
+    fn try_create(&self, key: &str, body: &Body) -> Result<Version, Failure> {
         let path = self.path(key);
         let folder = path.parent().expect("a key's file lies in the root or below").to_owned();
         let temporary = self.write_temporary(body, None)?;
@@ -106,8 +134,7 @@ impl Disk {
         }
     }
 
-    /// `None`: another process holds the lock.
-    pub(super) fn replace(&self, key: &str, body: &Body, expected: &Version) -> Result<Option<Version>, Failure> {
+    fn try_replace(&self, key: &str, body: &Body, expected: &Version) -> Result<Option<Version>, Failure> {
         let path = self.path(key);
         let folder = path.parent().expect("a key's file lies in the root or below").to_owned();
         let lock = File::options().create(true).truncate(false).write(true).open(self.lock_path(key))?;
@@ -177,7 +204,7 @@ impl Disk {
     fn write_temporary(&self, body: &Body, old: Option<&std::fs::Metadata>) -> io::Result<Temporary> {
         let number = self.counter.fetch_add(1, Ordering::Relaxed);
         let mut temporary = Temporary::create(self.temporary.join(format!("{}-{number}", self.instance)))?;
-        self.write.write(&mut temporary.file, body.chunks())?;
+        self.medium.write(&mut temporary.file, body.chunks())?;
         if let Some(old) = old {
             modify_after(&temporary.file, old)?;
         }

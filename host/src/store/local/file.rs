@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{CWD, RenameFlags, renameat_with, statvfs};
 use rustix::io::Errno;
 
 use crate::store::Version;
@@ -16,15 +16,29 @@ use crate::types::TimestampMs;
 /// Chunks handed to the kernel in one call: its own limit.
 const CHUNKS_PER_WRITE: usize = 1024;
 
-/// Writes chunks to a file: the place where a disk runs full.
-pub(super) trait WriteChunks: Send + Sync {
+/// What runs full.
+pub(super) trait Medium: Send + Sync {
+    /// Writes chunks to a file.
     fn write(&self, file: &mut File, chunks: &[Bytes]) -> io::Result<()>;
+
+    /// How large the file system of a directory is.
+    fn space(&self, directory: &Path) -> io::Result<Space> {
+        let found = statvfs(directory)?;
+        Ok(Space { free: found.f_bavail.saturating_mul(found.f_frsize), total: found.f_blocks.saturating_mul(found.f_frsize) })
+    }
 }
 
-/// Writes them.
+/// Of a file system, in bytes.
+#[derive(Clone, Copy)]
+pub(super) struct Space {
+    pub(super) free: u64,
+    pub(super) total: u64,
+}
+
+/// A disk.
 pub(super) struct Plain;
 
-impl WriteChunks for Plain {
+impl Medium for Plain {
     fn write(&self, file: &mut File, chunks: &[Bytes]) -> io::Result<()> {
         for group in chunks.chunks(CHUNKS_PER_WRITE) {
             let mut slices: Vec<_> = group.iter().filter(|c| !c.is_empty()).map(|c| IoSlice::new(c)).collect();

@@ -12,7 +12,7 @@
 //!   anybody acts on it.
 //!
 //! Names that start with `~` are no keys: `~lock` is held (shared) by whoever has the store open, `~locks` are
-//! those of replaces, `~tmp` holds temporary files, swept by whoever opens the store first.
+//! those of replaces, `~tmp` holds temporary files, swept by whoever opens the store first, `~reserve` is room kept back (`reserve`).
 //!
 //! A key may not be a folder of another (`a` and `a/b`), nor have a segment of more than 255 bytes. Network file
 //! systems are out: their `flock` and renames promise less.
@@ -33,6 +33,7 @@ use crate::error::{Error, ErrorKind, Result};
 mod disk;
 mod file;
 mod open;
+mod reserve;
 mod walk;
 
 use disk::{Disk, Failure};
@@ -62,8 +63,8 @@ impl LocalStore {
         Self::open_with(path, env, Box::new(file::Plain))
     }
 
-    fn open_with(path: &Path, env: &Env, write: Box<dyn file::WriteChunks>) -> Result<Self> {
-        let disk = Disk::open(path, env, write).map_err(|e| {
+    fn open_with(path: &Path, env: &Env, medium: Box<dyn file::Medium>) -> Result<Self> {
+        let disk = Disk::open(path, env, medium).map_err(|e| {
             let message = format!("cannot open the store in {}; check that it is a directory this process may write", path.display());
             Error::new(ErrorKind::InvalidInput, message).with_source(e)
         })?;
@@ -148,6 +149,10 @@ impl ObjectStore for LocalStore {
         let Some(first) = keys.first() else { return Ok(()) };
         let owned = keys.to_vec();
         self.blocking(Operation::Delete, first, move |disk| disk.delete(&owned)).await
+    }
+
+    fn has_room(&self, bytes: u64) -> bool {
+        self.disk.has_room(bytes)
     }
 }
 

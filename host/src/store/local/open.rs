@@ -10,11 +10,12 @@ use parking_lot::Mutex;
 use rustix::fs::{FlockOperation, flock, syncfs};
 
 use super::disk::Disk;
-use super::file::{WriteChunks, sync_dir};
+use super::file::{Medium, sync_dir};
+use super::reserve::Reserve;
 use crate::env::Env;
 
 impl Disk {
-    pub(super) fn open(root: &Path, env: &Env, write: Box<dyn WriteChunks>) -> io::Result<Self> {
+    pub(super) fn open(root: &Path, env: &Env, medium: Box<dyn Medium>) -> io::Result<Self> {
         fs::create_dir_all(root)?;
         let root = root.canonicalize()?;
         let in_use = File::options().create(true).truncate(false).write(true).open(root.join("~lock"))?;
@@ -36,7 +37,8 @@ impl Disk {
             instance: env.nonce().to_string(),
             counter: AtomicU64::new(0),
             synced: Mutex::new(BTreeSet::new()),
-            write,
+            reserve: Reserve::new(&root, &*medium),
+            medium,
             _in_use: in_use,
             root,
         })

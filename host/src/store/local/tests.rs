@@ -99,7 +99,7 @@ async fn an_object_is_a_plain_file_of_its_bytes() {
 /// A disk with so many bytes free.
 struct Free(Arc<AtomicU64>);
 
-impl file::WriteChunks for Free {
+impl file::Medium for Free {
     fn write(&self, file: &mut File, chunks: &[Bytes]) -> io::Result<()> {
         for chunk in chunks {
             let fits = self.0.load(Ordering::Relaxed).min(chunk.len() as u64);
@@ -130,6 +130,46 @@ async fn a_full_disk_leaves_no_half_object_and_recovers() {
     store.put("log/0/1", segment, PutMode::Create).await.unwrap();
     store.put("manifest", Bytes::from(vec![3; 700]).into(), PutMode::Replace(manifest)).await.unwrap();
     assert_eq!(store.get("log/0/1", GetRange::Full).await.unwrap().size, 1_000);
+}
+
+/// A disk of 1 GiB that says how much is free, and is full for writes while room is kept back.
+struct Tight {
+    reserve: PathBuf,
+    free: Arc<AtomicU64>,
+}
+
+impl file::Medium for Tight {
+    fn write(&self, file: &mut File, chunks: &[Bytes]) -> io::Result<()> {
+        let is_full = self.free.load(Ordering::Relaxed) == 0 && self.reserve.exists();
+        if is_full { Err(io::ErrorKind::StorageFull.into()) } else { file::Plain.write(file, chunks) }
+    }
+
+    fn space(&self, _directory: &Path) -> io::Result<file::Space> {
+        Ok(file::Space { free: self.free.load(Ordering::Relaxed), total: 1 << 30 })
+    }
+}
+
+#[tokio::test]
+async fn the_last_room_of_a_disk_is_for_what_makes_room() {
+    let dir = tempfile::tempdir().unwrap();
+    let (reserve, free) = (dir.path().join("~reserve"), Arc::new(AtomicU64::new(1 << 29)));
+    let tight = Tight { reserve: reserve.clone(), free: free.clone() };
+    let store = LocalStore::open_with(dir.path(), &Env::system(), Box::new(tight)).unwrap();
+    assert_eq!(reserve.metadata().unwrap().len(), 4 << 20);
+    assert!(store.has_room(1 << 20));
+    let manifest = store.put("manifest", body(b"1"), PutMode::Create).await.unwrap();
+
+    free.store(0, Ordering::Relaxed);
+    assert!(!store.has_room(0));
+    store.put("manifest", body(b"2"), PutMode::Replace(manifest)).await.unwrap();
+    assert!(!reserve.exists(), "it was let go for the manifest");
+    free.store(4 << 20, Ordering::Relaxed);
+    assert!(!store.has_room(1), "a segment does not take what was let go");
+
+    free.store(1 << 29, Ordering::Relaxed);
+    assert!(store.has_room(1));
+    assert!(reserve.exists(), "there is plenty again");
+    assert!(store.list("", None, 10).await.unwrap().iter().all(|object| object.key == "manifest"));
 }
 
 #[tokio::test]

@@ -19,6 +19,11 @@ impl MemoryStore {
         self.shared.state.lock().objects.sparse = true;
     }
 
+    /// Says from now on whether it has no room for segments; smaller writes it takes.
+    pub fn set_full(&self, full: bool) {
+        self.shared.state.lock().full = full;
+    }
+
     /// Asks this script about every request from now on. It may look at the store, but not set another script.
     pub fn set_script(&self, script: impl Script + 'static) {
         *self.shared.script.lock() = Some(Box::new(script));
@@ -58,7 +63,7 @@ impl MemoryStore {
     pub fn reset_counters(&self) {
         let mut state = self.shared.state.lock();
         let objects = std::mem::take(&mut state.objects);
-        *state = State { objects, ..State::default() };
+        *state = State { objects, full: state.full, ..State::default() };
     }
 
     /// All objects.

@@ -72,6 +72,7 @@ struct Shared {
 #[derive(Default)]
 struct State {
     objects: Objects,
+    full: bool,
     requests: BTreeMap<Operation, u64>,
     bytes_up: u64,
     bytes_down: u64,
@@ -253,6 +254,10 @@ impl ObjectStore for MemoryStore {
             outcome = outcome.and(deleted.map(|_| ()));
         }
         outcome
+    }
+
+    fn has_room(&self, _bytes: u64) -> bool {
+        !self.shared.state.lock().full
     }
 }
 
