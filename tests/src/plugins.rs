@@ -1,11 +1,28 @@
 //! A policy component small enough to be read: what the SDK makes is tested where it is made.
 
+use tidegate::policy::Kind;
+use tidegate::runtime::Bind;
+
 /// An index policy that always answers an entry every `spacing_bytes`.
 pub fn fixed_index(spacing_bytes: u64) -> Vec<u8> {
     index_with_limit(spacing_bytes, u64::MAX)
 }
 
-/// The same, but it traps on slices of more than `limit_bytes`.
+/// A request to bind [`fixed_index`].
+pub fn binding(by: &str, pattern: &str, spacing_bytes: u64) -> Bind {
+    Bind {
+        pattern: pattern.to_owned(),
+        kind: Kind::Index,
+        component: fixed_index(spacing_bytes).into(),
+        source: "a test".to_owned(),
+        config: serde_json::json!({}),
+        by: by.to_owned(),
+        digest: None,
+        signature: None,
+    }
+}
+
+/// [`fixed_index`], but it traps on slices of more than `limit_bytes`.
 pub fn index_with_limit(spacing_bytes: u64, limit_bytes: u64) -> Vec<u8> {
     index(spacing_bytes, limit_bytes, "{}")
 }

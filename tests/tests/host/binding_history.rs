@@ -7,21 +7,12 @@ use tidegate::policy::wasm::digest;
 use tidegate::runtime::{Bind, RollBack};
 use tidegate::store::{Fault, Operation, Request, StoreErrorKind};
 use tidegate::{ErrorKind, Storage};
-use tidegate_tests::plugins::{fixed_index, index_with_limit};
+use tidegate_tests::plugins::{binding, fixed_index, index_with_limit};
 use tidegate_tests::records::one;
 use tidegate_tests::world::{World, at, commit, create, until};
 
 fn bind(by: &str, spacing_bytes: u64) -> Bind {
-    Bind {
-        pattern: "*".to_owned(),
-        kind: Kind::Index,
-        component: fixed_index(spacing_bytes).into(),
-        source: "a test".to_owned(),
-        config: serde_json::json!({}),
-        by: by.to_owned(),
-        digest: None,
-        signature: None,
-    }
+    binding(by, "*", spacing_bytes)
 }
 
 fn back(to: Option<u64>) -> RollBack {

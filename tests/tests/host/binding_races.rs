@@ -7,22 +7,9 @@ use tidegate::policy::wasm::digest;
 use tidegate::runtime::{Bind, BindingChange};
 use tidegate::store::{Fault, Gate, Operation, Request, StoreErrorKind};
 use tidegate::{Error, ErrorKind, Storage};
-use tidegate_tests::plugins::fixed_index;
+use tidegate_tests::plugins::{binding, fixed_index};
 use tidegate_tests::world::{World, until};
 use tokio::task::JoinHandle;
-
-fn bind(by: &str, pattern: &str, spacing_bytes: u64) -> Bind {
-    Bind {
-        pattern: pattern.to_owned(),
-        kind: Kind::Index,
-        component: fixed_index(spacing_bytes).into(),
-        source: "a test".to_owned(),
-        config: serde_json::json!({}),
-        by: by.to_owned(),
-        digest: None,
-        signature: None,
-    }
-}
 
 fn key_of(spacing_bytes: u64) -> String {
     format!("plugins/{}.wasm", &digest(&fixed_index(spacing_bytes))["sha256:".len()..])
@@ -62,9 +49,9 @@ async fn an_earlier_request_that_is_ready_last_is_superseded() {
     let (gate, held) = (Gate::new(), key_of(8_192));
     let shut = gate.clone();
     world.store.set_script(move |r: &Request<'_>| if is_put(r, &held) { Fault::none().held(&shut) } else { Fault::none() });
-    let earlier = started(&world, &host, bind("ann", "*", 8_192), 8_192).await;
-    host.bind(bind("bob", "*", 16_384)).await.unwrap();
-    host.bind(bind("cyd", "logs-*", 4_096)).await.unwrap();
+    let earlier = started(&world, &host, binding("ann", "*", 8_192), 8_192).await;
+    host.bind(binding("bob", "*", 16_384)).await.unwrap();
+    host.bind(binding("cyd", "logs-*", 4_096)).await.unwrap();
     gate.open();
     assert_superseded(earlier.await.unwrap(), "bob");
     assert_eq!(bound_by(&host), ["bob", "cyd"]);
@@ -83,8 +70,8 @@ async fn an_earlier_request_that_is_ready_first_waits_for_the_later_one_and_is_s
         r if is_put(r, &first_held) => Fault::none().held(&first_shut),
         _ => Fault::none(),
     });
-    let earlier = started(&world, &host, bind("ann", "*", 8_192), 8_192).await;
-    let later = started(&world, &host, bind("bob", "*", 16_384), 16_384).await;
+    let earlier = started(&world, &host, binding("ann", "*", 8_192), 8_192).await;
+    let later = started(&world, &host, binding("bob", "*", 16_384), 16_384).await;
     first_gate.open();
     until("the earlier one's component is stored", || world.store.snapshot().contains_key(&key_of(8_192))).await;
     tokio::time::sleep(std::time::Duration::from_millis(100)).await;
@@ -106,9 +93,9 @@ async fn a_later_request_that_fails_lets_the_earlier_one_win() {
         r if is_put(r, &failing) => Fault::fail(StoreErrorKind::Refused),
         _ => Fault::none(),
     });
-    let earlier = started(&world, &host, bind("ann", "*", 8_192), 8_192).await;
-    host.bind(bind("bob", "*", 16_384)).await.unwrap_err();
-    host.bind(Bind { component: bytes::Bytes::from_static(b"{}"), ..bind("cyd", "*", 0) }).await.unwrap_err();
+    let earlier = started(&world, &host, binding("ann", "*", 8_192), 8_192).await;
+    host.bind(binding("bob", "*", 16_384)).await.unwrap_err();
+    host.bind(Bind { component: bytes::Bytes::from_static(b"{}"), ..binding("cyd", "*", 0) }).await.unwrap_err();
     gate.open();
     assert!(earlier.await.unwrap().unwrap().changed);
     assert_eq!(bound_by(&host), ["ann"]);
@@ -121,7 +108,7 @@ async fn an_unset_supersedes_what_is_still_being_checked() {
     let (gate, held) = (Gate::new(), key_of(8_192));
     let shut = gate.clone();
     world.store.set_script(move |r: &Request<'_>| if is_put(r, &held) { Fault::none().held(&shut) } else { Fault::none() });
-    let earlier = started(&world, &host, bind("ann", "*", 8_192), 8_192).await;
+    let earlier = started(&world, &host, binding("ann", "*", 8_192), 8_192).await;
     assert!(!host.unbind("*", Kind::Index, "bob").await.unwrap().changed);
     gate.open();
     assert_superseded(earlier.await.unwrap(), "bob");

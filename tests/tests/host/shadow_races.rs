@@ -4,20 +4,11 @@ use futures::FutureExt;
 use tidegate::policy::Kind;
 use tidegate::runtime::Bind;
 use tidegate::{ErrorKind, Storage};
-use tidegate_tests::plugins::fixed_index;
+use tidegate_tests::plugins::binding;
 use tidegate_tests::world::World;
 
 fn candidate(by: &str, spacing_bytes: u64) -> Bind {
-    Bind {
-        pattern: "*".to_owned(),
-        kind: Kind::Index,
-        component: fixed_index(spacing_bytes).into(),
-        source: "a test".to_owned(),
-        config: serde_json::json!({}),
-        by: by.to_owned(),
-        digest: None,
-        signature: None,
-    }
+    binding(by, "*", spacing_bytes)
 }
 
 async fn shadowed() -> Storage {
