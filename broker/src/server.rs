@@ -34,7 +34,7 @@ pub enum BindError {
     #[error("{0}")]
     Settings(String),
     /// An address cannot be listened at.
-    #[error("cannot listen at {address}: {source}")]
+    #[error("cannot listen at {address}")]
     Listen {
         /// The address.
         address: SocketAddr,

@@ -35,6 +35,10 @@ impl Admin {
         if !args.admin.starts_with("http://") {
             return Err(Usage(format!("--admin {:?}: expected a URL such as http://127.0.0.1:9644", args.admin)).into());
         }
+        if args.token.as_ref().is_some_and(|token| !token.bytes().all(|byte| byte.is_ascii_graphic())) {
+            let problem = "the token (--token, TIDEGATE_TOKEN) may only have visible ASCII characters, and no line end";
+            return Err(Usage(problem.to_owned()).into());
+        }
         let config = Agent::config_builder().http_status_as_error(false).timeout_global(Some(DEADLINE)).build();
         Ok(Self { agent: config.into(), base: args.admin.trim_end_matches('/').to_owned(), token: args.token.clone() })
     }

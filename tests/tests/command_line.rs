@@ -66,3 +66,28 @@ async fn users_are_looked_for_in_a_store_and_not_in_a_new_one() -> Result<()> {
     }
     Ok(())
 }
+
+#[tokio::test]
+async fn a_token_that_no_request_can_carry_is_named() -> Result<()> {
+    for token in ["0123456789abcdef\n", "0123 456789abcdef", "0123456789abcdeé"] {
+        let (code, said) = tidegate(&["topic", "list", "--token", token], "").await?.err().context("it is taken")?;
+        ensure!(code == Some(2) && said.contains("TIDEGATE_TOKEN") && !said.contains("0123"), "{code:?} {said}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_address_that_is_taken_is_told_once() -> Result<()> {
+    let directory = tempfile::tempdir()?;
+    let taken = std::net::TcpListener::bind("127.0.0.1:0")?;
+    let address = taken.local_addr()?.to_string();
+    for (kafka, admin) in [(address.as_str(), "127.0.0.1:0"), ("127.0.0.1:0", address.as_str())] {
+        let mut serve = tokio::process::Command::new(binary());
+        serve.args(["serve", "--listen", kafka, "--admin-listen", admin, "--data-dir"]).arg(directory.path());
+        let output = serve.kill_on_drop(true).output().await?;
+        let said = String::from_utf8(output.stderr)?;
+        ensure!(output.status.code() == Some(1) && said.contains(&address), "{:?} {said}", output.status);
+        ensure!(said.to_lowercase().matches("address already in use").count() == 1, "{said}");
+    }
+    Ok(())
+}

@@ -95,6 +95,8 @@ async fn one_that_fails_to_hand_over_is_followed_by_one_that_starts_cold() {
         let status = after_swap(in_mode(mode, "snapshot"), well()).await;
         assert_eq!((status.warm, status.cold, status.faults), (0, 2, 0), "{mode}");
         assert!(status.cold_reason.starts_with(&format!("{class}: ")) && is_safe(&status.cold_reason), "{mode}: {}", status.cold_reason);
+        let names_limit = status.cold_reason.contains("policy.handover_bytes");
+        assert_eq!(names_limit, class == "call.output_limit", "{mode}: {}", status.cold_reason);
     }
 }
 

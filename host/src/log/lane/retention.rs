@@ -38,7 +38,7 @@ impl Lane {
         }
         inner.wake.notify_one();
         inner.wait_until(|state| (!matches!(state.phase, Phase::Leading) || state.wanted_starts.is_empty()).then_some(())).await;
-        if expired > 0 {
+        if expired > 0 && matches!(inner.state.lock().phase, Phase::Leading) {
             tracing::info!(topic = %inner.topic.name, lane = %inner.id, partitions = expired, "retention moved log starts: older records are no longer read");
         }
         inner.delete_dead().await?;

@@ -18,6 +18,7 @@ pub(super) fn classify(error: &wasmtime::Error, state: &State, doing: &str) -> F
         FaultClass::Timeout => format!("{doing} did not return within its deadline"),
         FaultClass::Oom => format!("{doing} asked for {} bytes of memory, more than policy.memory_bytes", state.denied().unwrap_or(0)),
         FaultClass::Stack => format!("{doing} exhausted its stack: a recursion without end, or frames beyond policy.stack_bytes"),
+        FaultClass::OutputLimit => format!("{doing} handed over more bytes than policy.handover_bytes allows"),
         FaultClass::Panic => format!("{doing} panicked: {}", state.log.last_words().unwrap_or_default()),
         _ => format!("{doing}: {}", escape(&error.root_cause().to_string(), MAX_MESSAGE)),
     };

@@ -158,7 +158,9 @@ fn a_panics_message_is_kept_and_a_denied_growth_names_the_limit() {
 #[test]
 fn handing_over_more_than_the_host_takes_is_a_fault() {
     let big = "(drop (memory.grow (i32.const 4))) (call $log (i32.const 1) (i32.const 0) (i32.const 131072))";
-    assert_eq!(fault_of(big).class, FaultClass::OutputLimit);
+    let fault = fault_of(big);
+    assert_eq!(fault.class, FaultClass::OutputLimit);
+    assert!(fault.message.contains("policy.handover_bytes"), "{fault}");
 }
 
 #[test]
