@@ -1,8 +1,9 @@
 //! The requests, as blocking calls.
 
 use std::collections::BTreeSet;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,6 +12,7 @@ use bytes::BytesMut;
 use parking_lot::Mutex;
 use rustix::fs::{FlockOperation, flock};
 
+use super::cached::KernelCache;
 use super::file::{Medium, Temporary, modified_ms, modify_after, sync_dir, version};
 use super::kind_of;
 use super::reserve::Reserve;
@@ -34,6 +36,7 @@ pub(super) struct Disk {
     pub(super) synced: Mutex<BTreeSet<PathBuf>>,
     pub(super) medium: Box<dyn Medium>,
     pub(super) reserve: Reserve,
+    pub(super) cache: KernelCache,
     /// Locked (shared) as long as the store is open.
     pub(super) _in_use: File,
 }
@@ -163,15 +166,17 @@ impl Disk {
     }
 
     pub(super) fn get(&self, key: &str, range: &GetRange) -> Result<Object, Failure> {
-        let file = File::open(self.path(key))?;
-        let metadata = file.metadata()?;
-        if !metadata.is_file() {
-            return Err(Failure::Store(StoreErrorKind::NotFound, "it is a folder".to_owned()));
+        let part = Part::of(File::open(self.path(key))?, key, range)?;
+        Ok(part.read(|file, bytes, position| file.read_exact_at(bytes, position))?)
+    }
+
+    /// The same without waiting for the disk; `None`: it would have to be, or fails.
+    pub(super) fn get_cached(&self, key: &str, range: &GetRange) -> Option<Object> {
+        let part = Part::of(self.cache.open(&self.path(key))?, key, range).ok()?;
+        if !KernelCache::may_copy(part.len()) {
+            return None;
         }
-        let positions = resolve(key, range, metadata.len()).map_err(Failure::Error)?;
-        let mut bytes = BytesMut::zeroed((positions.end - positions.start) as usize);
-        file.read_exact_at(&mut bytes, positions.start)?;
-        Ok(Object { bytes: bytes.freeze(), position: positions.start, size: metadata.len(), version: version(&metadata) })
+        part.read(|file, bytes, position| self.cache.read(file, bytes, position).ok_or(())).ok()
     }
 
     pub(super) fn head(&self, key: &str) -> Result<ObjectMeta, Failure> {
@@ -201,7 +206,7 @@ impl Disk {
     }
 
     /// A temporary file with these bytes, durable; modified after `old`.
-    fn write_temporary(&self, body: &Body, old: Option<&std::fs::Metadata>) -> io::Result<Temporary> {
+    fn write_temporary(&self, body: &Body, old: Option<&Metadata>) -> io::Result<Temporary> {
         let number = self.counter.fetch_add(1, Ordering::Relaxed);
         let mut temporary = Temporary::create(self.temporary.join(format!("{}-{number}", self.instance)))?;
         self.medium.write(&mut temporary.file, body.chunks())?;
@@ -232,5 +237,34 @@ impl Disk {
 
     fn lock_path(&self, key: &str) -> PathBuf {
         self.locks.join(format!("{:03}", crc32fast::hash(key.as_bytes()) % LOCKS))
+    }
+}
+
+/// What a read is of.
+struct Part {
+    file: File,
+    metadata: Metadata,
+    positions: Range<u64>,
+}
+
+impl Part {
+    fn of(file: File, key: &str, range: &GetRange) -> Result<Self, Failure> {
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Err(Failure::Store(StoreErrorKind::NotFound, "it is a folder".to_owned()));
+        }
+        let positions = resolve(key, range, metadata.len()).map_err(Failure::Error)?;
+        Ok(Self { file, metadata, positions })
+    }
+
+    fn len(&self) -> usize {
+        (self.positions.end - self.positions.start) as usize
+    }
+
+    fn read<E>(self, read: impl FnOnce(&File, &mut [u8], u64) -> Result<(), E>) -> Result<Object, E> {
+        let mut bytes = BytesMut::zeroed(self.len());
+        read(&self.file, &mut bytes, self.positions.start)?;
+        let version = version(&self.metadata);
+        Ok(Object { bytes: bytes.freeze(), position: self.positions.start, size: self.metadata.len(), version })
     }
 }

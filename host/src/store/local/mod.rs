@@ -30,6 +30,7 @@ use super::{Body, GetRange, Object, ObjectMeta, ObjectStore, Operation, PutMode,
 use crate::env::Env;
 use crate::error::{Error, ErrorKind, Result};
 
+mod cached;
 mod disk;
 mod file;
 mod open;
@@ -123,6 +124,9 @@ impl ObjectStore for LocalStore {
     async fn get(&self, key: &str, range: GetRange) -> Result<Object, StoreError> {
         check_key(Operation::Get, key)?;
         check_range(key, &range)?;
+        if let Some(object) = self.disk.get_cached(key, &range) {
+            return Ok(object);
+        }
         let owned = key.to_owned();
         self.blocking(Operation::Get, key, move |disk| disk.get(&owned, &range)).await
     }

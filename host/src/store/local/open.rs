@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicU64;
 use parking_lot::Mutex;
 use rustix::fs::{FlockOperation, flock, syncfs};
 
+use super::cached::KernelCache;
 use super::disk::Disk;
 use super::file::{Medium, sync_dir};
 use super::reserve::Reserve;
@@ -39,6 +40,7 @@ impl Disk {
             synced: Mutex::new(BTreeSet::new()),
             reserve: Reserve::new(&root, &*medium),
             medium,
+            cache: KernelCache::new(),
             _in_use: in_use,
             root,
         })

@@ -96,6 +96,45 @@ async fn an_object_is_a_plain_file_of_its_bytes() {
     assert_eq!(store.path("t/log/0/1").unwrap(), dir.path().canonicalize().unwrap().join("t/log/0/1"));
 }
 
+/// Who holds every thread of the store.
+async fn threads(store: &LocalStore) -> tokio::sync::SemaphorePermit<'_> {
+    store.threads.acquire_many(THREADS as u32).await.unwrap()
+}
+
+#[tokio::test]
+async fn what_was_just_written_is_read_without_a_thread() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let bytes: Vec<u8> = (0..300_000_u32).map(|at| at as u8).collect();
+    store.put("t/k", Bytes::from(bytes.clone()).into(), PutMode::Create).await.unwrap();
+    if store.disk.get_cached("t/k", &GetRange::Tail(1)).is_none() {
+        // This file system cannot tell what it has cached: a thread reads it all, as the other tests see.
+        return;
+    }
+    let busy = threads(&store).await;
+    let object = store.get("t/k", GetRange::Bounded(100_000..200_000)).await.unwrap();
+    assert_eq!((object.bytes.as_ref(), object.position, object.size), (&bytes[100_000..200_000], 100_000, 300_000));
+    assert_eq!(object.version, store.disk.head("t/k").map(|meta| meta.version.unwrap()).unwrap());
+    assert!(store.disk.get_cached("t/k", &GetRange::Full).is_none(), "so much is copied elsewhere");
+    assert!(store.disk.get_cached("t/none", &GetRange::Full).is_none());
+    assert!(store.disk.get_cached("t", &GetRange::Full).is_none());
+    drop(busy);
+    assert_eq!(store.get("t/k", GetRange::Full).await.unwrap().bytes, bytes);
+}
+
+#[tokio::test]
+async fn what_only_the_disk_has_is_read_by_a_thread() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let bytes = vec![7; 200_000];
+    store.put("k", Bytes::from(bytes.clone()).into(), PutMode::Create).await.unwrap();
+    let file = File::open(store.path("k").unwrap()).unwrap();
+    rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+    let read = store.disk.get_cached("k", &GetRange::Full);
+    assert!(read.is_none_or(|object| object.bytes == bytes), "all of it or none");
+    assert_eq!(store.get("k", GetRange::Full).await.unwrap().bytes, bytes);
+}
+
 /// A disk with so many bytes free.
 struct Free(Arc<AtomicU64>);
 
