@@ -19,9 +19,31 @@ impl Pair {
     }
 }
 
+/// What both sides came to, round by round.
+#[derive(Default)]
+pub(crate) struct Rounds {
+    values: Vec<f64>,
+    baselines: Vec<f64>,
+    ratios: Vec<f64>,
+}
+
+impl Rounds {
+    /// A round.
+    pub(crate) fn add(&mut self, value: f64, baseline: f64) {
+        self.values.push(value);
+        self.baselines.push(baseline);
+        self.ratios.push(value / baseline);
+    }
+
+    /// The medians.
+    pub(crate) fn pair(self) -> Pair {
+        Pair { value: median(self.values), baseline: median(self.baselines), ratio: median(self.ratios) }
+    }
+}
+
 /// Runs both sides in turns, who begins changing with each round; the first round warms up and counts for nothing.
 pub(crate) fn paired(rounds: usize, mut value: impl FnMut() -> f64, mut baseline: impl FnMut() -> f64) -> Pair {
-    let (mut values, mut baselines, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    let mut all = Rounds::default();
     for round in 0..=rounds {
         let (v, b) = if round % 2 == 0 {
             let v = value();
@@ -31,12 +53,10 @@ pub(crate) fn paired(rounds: usize, mut value: impl FnMut() -> f64, mut baseline
             (value(), b)
         };
         if round > 0 {
-            values.push(v);
-            baselines.push(b);
-            ratios.push(v / b);
+            all.add(v, b);
         }
     }
-    Pair { value: median(values), baseline: median(baselines), ratio: median(ratios) }
+    all.pair()
 }
 
 /// The middle one.

@@ -2,6 +2,8 @@
 //!
 //! The owner is on the data path: it pays a short lock and a write of a few words. Nobody waits for the shadow: what finds the queue full is
 //! dropped and counted.
+//!
+//! Appends that come one upon the other are gathered by the owner, without a lock, and come as one. For the shadow no time has passed meanwhile.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -49,40 +51,77 @@ pub(crate) struct Appends {
 pub(crate) struct Queue {
     pub(crate) topic: std::sync::Arc<str>,
     pub(crate) context: Context,
-    events: Mutex<Vec<Event>>,
+    waiting: Mutex<Waiting>,
     dropped: AtomicU64,
     closed: AtomicBool,
 }
 
+/// What waits for the shadow.
+#[derive(Default)]
+struct Waiting {
+    events: Vec<Event>,
+    /// Since when the owner has gathered appends that are not among them.
+    gathering: Option<Instant>,
+}
+
+/// What a round of the shadow takes.
+pub(crate) struct Taken {
+    pub(crate) events: Vec<Event>,
+    /// Events that found no room since the last time.
+    pub(crate) dropped: u64,
+    /// All that happened before is among the events; `None`: all that happened.
+    pub(crate) complete_to: Option<Instant>,
+}
+
+/// The owner's end: what it has gathered.
+#[derive(Default)]
+pub(crate) struct Gathered(Option<Appends>);
+
 impl Queue {
     pub(crate) fn new(topic: std::sync::Arc<str>, context: Context) -> Self {
-        Self { topic, context, events: Mutex::default(), dropped: AtomicU64::new(0), closed: AtomicBool::new(false) }
+        Self { topic, context, waiting: Mutex::default(), dropped: AtomicU64::new(0), closed: AtomicBool::new(false) }
     }
 
-    pub(crate) fn push(&self, event: Event) {
-        let mut events = self.events.lock();
-        if let (Event::Appended(new), Some(Event::Appended(last))) = (&event, events.last_mut())
-            && last.joined(new)
-        {
+    /// Takes in an append.
+    #[inline]
+    pub(crate) fn append(&self, gathered: &mut Gathered, new: Appends) {
+        if gathered.0.as_mut().is_some_and(|appends| appends.joined(&new)) {
             return;
         }
-        if events.len() < MOST {
-            events.push(event);
-        } else {
-            self.dropped.fetch_add(1, Relaxed);
+        let before = gathered.0.replace(new);
+        let mut waiting = self.waiting.lock();
+        waiting.gathering = Some(new.first);
+        self.add(&mut waiting, before.map(Event::Appended));
+    }
+
+    pub(crate) fn push(&self, gathered: &mut Gathered, event: Event) {
+        let before = gathered.0.take();
+        let mut waiting = self.waiting.lock();
+        waiting.gathering = None;
+        self.add(&mut waiting, before.map(Event::Appended).into_iter().chain([event]));
+    }
+
+    fn add(&self, waiting: &mut Waiting, events: impl IntoIterator<Item = Event>) {
+        for event in events {
+            if waiting.events.len() < MOST {
+                waiting.events.push(event);
+            } else {
+                self.dropped.fetch_add(1, Relaxed);
+            }
         }
     }
 
-    /// What waits, in exchange for an empty list; and how many found no room since the last time.
-    pub(crate) fn take(&self, empty: Vec<Event>) -> (Vec<Event>, u64) {
-        let taken = std::mem::replace(&mut *self.events.lock(), empty);
-        (taken, self.dropped.swap(0, Relaxed))
+    /// What waits, in exchange for an empty list.
+    pub(crate) fn take(&self, empty: Vec<Event>) -> Taken {
+        let mut waiting = self.waiting.lock();
+        let events = std::mem::replace(&mut waiting.events, empty);
+        Taken { events, dropped: self.dropped.swap(0, Relaxed), complete_to: waiting.gathering }
     }
 
     /// Nobody takes what is pushed any more.
     pub(crate) fn close(&self) {
         self.closed.store(true, Relaxed);
-        *self.events.lock() = Vec::new();
+        *self.waiting.lock() = Waiting::default();
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -108,32 +147,33 @@ impl Appends {
 mod tests {
     use super::*;
 
-    fn append(at: Instant) -> Event {
-        Event::Appended(Appends { first: at, last: at, count: 1, bytes: 100, records: 2 })
+    fn append(at: Instant) -> Appends {
+        Appends { first: at, last: at, count: 1, bytes: 100, records: 2 }
     }
 
     #[test]
     fn appends_that_come_together_are_one_event_and_lose_nothing() {
         let (queue, start) = (Queue::new("t".into(), Context::default()), crate::env::now());
+        let (mut gathered, at) = (Gathered::default(), |us| start + Duration::from_micros(us));
         for us in [0, 50, 200, 201, 300] {
-            queue.push(append(start + Duration::from_micros(us)));
+            queue.append(&mut gathered, append(at(us)));
         }
-        let (events, dropped) = queue.take(Vec::new());
-        let counts: Vec<(u64, u64, u64)> = events
-            .iter()
-            .map(|event| match event {
-                Event::Appended(appends) => (appends.count, appends.bytes, appends.records),
-                other => panic!("{other:?}"),
-            })
-            .collect();
-        assert_eq!((counts, dropped), (vec![(3, 300, 6), (2, 200, 4)], 0));
+        let counts = |taken: &Taken| -> Vec<(u64, u64, u64)> {
+            let appends = taken.events.iter().filter_map(|event| if let Event::Appended(appends) = event { Some(appends) } else { None });
+            appends.map(|appends| (appends.count, appends.bytes, appends.records)).collect()
+        };
+        let taken = queue.take(Vec::new());
+        assert_eq!((counts(&taken), taken.complete_to), (vec![(3, 300, 6)], Some(at(201))));
+        queue.push(&mut gathered, Event::Sealed(at(400)));
+        let taken = queue.take(Vec::new());
+        assert_eq!((counts(&taken), taken.events.len(), taken.complete_to, taken.dropped), (vec![(2, 200, 4)], 2, None, 0));
     }
 
     #[test]
     fn what_finds_no_room_is_counted_and_nobody_waits() {
         let (queue, start) = (Queue::new("t".into(), Context::default()), crate::env::now());
-        (0..MOST + 10).for_each(|_| queue.push(Event::Sealed(start)));
-        assert_eq!(queue.take(Vec::new()).1, 10);
-        assert_eq!(queue.take(Vec::new()).1, 0);
+        (0..MOST + 10).for_each(|_| queue.push(&mut Gathered::default(), Event::Sealed(start)));
+        assert_eq!(queue.take(Vec::new()).dropped, 10);
+        assert_eq!(queue.take(Vec::new()).dropped, 0);
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::candidate::{Ask, Candidate};
+use super::queue::Taken;
 use super::{Model, Queue, Shadow};
 use crate::env::Instant;
 
@@ -62,7 +63,7 @@ impl<K: Model> Runner<K> {
 
 impl<K: Model> Owner<K> {
     fn round(&mut self, shadow: &Shadow, now: Instant) {
-        let (mut events, dropped) = self.candidate.queue().take(std::mem::take(&mut self.spare));
+        let Taken { mut events, dropped, complete_to } = self.candidate.queue().take(std::mem::take(&mut self.spare));
         let mut ask = Ask { candidate: &mut self.candidate, shadow };
         if dropped > 0 {
             shadow.counters.dropped.inc_by(dropped);
@@ -71,7 +72,7 @@ impl<K: Model> Owner<K> {
         for event in events.drain(..) {
             K::happened(&mut self.known, event, &mut ask);
         }
-        K::passed(&mut self.known, now, &mut ask);
+        K::passed(&mut self.known, complete_to.unwrap_or(now), &mut ask);
         self.spare = events;
     }
 }

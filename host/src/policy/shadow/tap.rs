@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Shadows;
-use super::queue::{Appends, Event, Queue};
+use super::queue::{Appends, Event, Gathered, Queue};
 use crate::env::Instant;
 use crate::policy::Kind;
 use crate::policy::types::{Context, FlushView, IndexSpacing, IndexView, ReadAheadDecision, ReadAheadView};
@@ -21,6 +21,7 @@ struct Tap {
     context: Context,
     generation: u64,
     queue: Option<Arc<Queue>>,
+    gathered: Gathered,
 }
 
 impl std::fmt::Debug for ShadowTap {
@@ -36,12 +37,14 @@ impl ShadowTap {
     }
 
     pub(crate) fn new(shadows: Arc<Shadows>, kind: Kind, topic: Arc<str>, context: Context) -> Self {
-        Self(Some(Tap { shadows, kind, topic, context, generation: 0, queue: None }))
+        Self(Some(Tap { shadows, kind, topic, context, generation: 0, queue: None, gathered: Gathered::default() }))
     }
 
     /// The lane took an append of so many bytes and records.
     pub fn appended(&mut self, at: Instant, bytes: u64, records: u64) {
-        self.tell(|| Event::Appended(Appends { first: at, last: at, count: 1, bytes, records }));
+        if let Some((queue, gathered)) = self.listener() {
+            queue.append(gathered, Appends { first: at, last: at, count: 1, bytes, records });
+        }
     }
 
     /// The lane asked its flush policy.
@@ -76,15 +79,22 @@ impl ShadowTap {
 
     #[inline]
     fn tell(&mut self, event: impl FnOnce() -> Event) {
-        let Some(tap) = &mut self.0 else { return };
+        if let Some((queue, gathered)) = self.listener() {
+            queue.push(gathered, event());
+        }
+    }
+
+    /// Whom to tell, if anybody.
+    #[inline]
+    fn listener(&mut self) -> Option<(&Queue, &mut Gathered)> {
+        let tap = self.0.as_mut()?;
         if tap.shadows.generation() != tap.generation {
             tap.follow();
         }
-        match &tap.queue {
-            None => {}
-            Some(queue) if queue.is_closed() => tap.queue = None,
-            Some(queue) => queue.push(event()),
+        if tap.queue.as_ref()?.is_closed() {
+            tap.queue = None;
         }
+        Some((tap.queue.as_ref()?, &mut tap.gathered))
     }
 }
 
@@ -93,6 +103,7 @@ impl Tap {
     fn follow(&mut self) {
         self.generation = self.shadows.generation();
         if self.queue.as_ref().is_none_or(|queue| queue.is_closed()) {
+            self.gathered = Gathered::default();
             self.queue = self.shadows.attach(self.kind, &self.topic, &self.context);
         }
     }

@@ -131,6 +131,8 @@ async fn time_bounds_are_crossed_at_their_time_however_late_the_shadow_looks() {
     for n in 0..4_u64 {
         tap.appended(start + Duration::from_millis(n * 100), 1_000, 1);
     }
+    assert_eq!(host.shadows().remove(0).candidate.requests, 3, "the last append is still gathered: no time has passed since");
+    tap.asked(&FlushView::default());
     tokio::time::advance(Duration::from_secs(1)).await;
     let status = host.shadows().remove(0);
     assert_eq!(status.candidate.requests, 4, "{status:?}");
@@ -187,6 +189,7 @@ async fn owners_come_and_go_and_another_shadow_takes_over() {
     assert_eq!(host.shadows().remove(0).owners, 1, "only of topics that match");
     shadow(&host, "logs-*", Kind::Flush, by_bytes(50_000));
     before.appended(now, 1, 1);
+    before.asked(&FlushView::default());
     let status = host.shadows();
     assert_eq!((status.len(), status[0].owners, status[0].calls), (1, 1, 1), "it is another one: {status:?}");
     drop(before);
@@ -250,6 +253,7 @@ fn the_reasons_of_a_virtual_lane_are_those_of_a_lane() {
     for ms in [0, 1, 30, 60] {
         tap.appended(start + Duration::from_millis(ms), 10_000, 10);
     }
+    tap.asked(&FlushView::default());
     host.shadows();
     let expected = [FlushReason::FirstAppend, FlushReason::Bound, FlushReason::FirstAppend, FlushReason::UploadDone, FlushReason::Bound];
     assert_eq!(asked.lock().as_slice(), expected);

@@ -1,6 +1,7 @@
-//! The thread that shadows run on: while there are any, a round every few milliseconds.
+//! The thread that shadows run on: while there are any, a round every fifty milliseconds.
 //!
-//! It looks by rather than being woken: waking a thread costs an append more than telling it something. The events carry their times.
+//! It looks by rather than being woken: waking a thread costs an append more than telling it something. Seldom, since each look takes a core from
+//! somebody. The events carry their times.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use super::Shadows;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Between two rounds.
-const PAUSE: Duration = Duration::from_millis(5);
+const PAUSE: Duration = Duration::from_millis(50);
 
 impl Shadows {
     /// Starts the thread, unless it runs. It ends with the last shadow, or with the host.

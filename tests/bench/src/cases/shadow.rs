@@ -13,34 +13,54 @@ use tokio::runtime::Runtime;
 
 use crate::batches::{copies, of_size};
 use crate::host::{Plugins, at, create, memory, open, runtime};
-use crate::measure::{median, paired, seconds};
+use crate::measure::{Rounds, seconds};
 use crate::report::Report;
 
-const ROUNDS: usize = 41;
-const APPENDS: usize = 20_000;
+/// Pairs of hosts, and rounds of each pair. In a round each side has two turns, in the order of a, b, b, a: a machine that grows slower or
+/// faster meanwhile does so for both. A store in memory grows by 100 MB with every round.
+const HOSTS: usize = 40;
+const ROUNDS: usize = 10;
+const APPENDS: usize = 50_000;
 /// Rounds of a looping candidate, and acks of each. Each of its instances is good for 30 decisions, and its breaker drops it at the fifth fault: if
 /// that takes longer, the round goes on.
-const LOOPS: usize = 5;
+const LOOPS: usize = 11;
 const ACKS: usize = 2_000;
 const LONGEST: usize = 20 * ACKS;
 
 pub(crate) fn run(report: &Report, plugins: &Plugins) -> Result<()> {
     let runtime = runtime()?;
-    let (shadowed, plain) = runtime.block_on(async { anyhow::Ok((Side::open(plugins).await?, Side::open(plugins).await?)) })?;
-    runtime.block_on(shadowed.shadow(plugins.read("flush-adaptive")?, "{}"))?;
-    let pair = paired(ROUNDS, || shadowed.appends_per_s(&runtime), || plain.appends_per_s(&runtime));
-    report.compared("append", pair, "appends/s", "the same without a shadow");
-    let status = shadowed.host.policy_shadows().pop().context("a shadow runs")?;
-    ensure!(status.calls > 0 && status.faults == 0 && status.dropped.is_empty(), "{status:?}");
-    report.value("dropped-events", status.dropped_events as f64, "events");
-    runtime.block_on(async { shadowed.host.close().await.and(plain.host.close().await) })?;
+    let (mut rounds, mut dropped) = (Rounds::default(), 0);
+    for pair in 0..HOSTS {
+        let open = || runtime.block_on(Side::open(plugins));
+        let (first, second) = (open()?, open()?);
+        let (shadowed, plain) = if pair % 2 == 0 { (first, second) } else { (second, first) };
+        runtime.block_on(shadowed.shadow(plugins.read("flush-adaptive")?, "{}"))?;
+        for round in 0..=ROUNDS {
+            let (begins, other) = if round % 2 == 0 { (&shadowed, &plain) } else { (&plain, &shadowed) };
+            let [first, second, third, fourth] = [begins, other, other, begins].map(|side| side.appends(&runtime));
+            let per_s = |taken: f64| 2.0 * APPENDS as f64 / taken;
+            let (begins, other) = (per_s(first + fourth), per_s(second + third));
+            match round {
+                // To warm up.
+                0 => {}
+                _ if round % 2 == 0 => rounds.add(begins, other),
+                _ => rounds.add(other, begins),
+            }
+        }
+        let status = shadowed.host.policy_shadows().pop().context("a shadow runs")?;
+        ensure!(status.calls > 0 && status.faults == 0 && status.dropped.is_empty(), "{status:?}");
+        dropped += status.dropped_events;
+        runtime.block_on(async { shadowed.host.close().await.and(plain.host.close().await) })?;
+    }
+    report.compared("append", rounds.pair(), "appends/s", "the same without a shadow");
+    report.value("dropped-events", dropped as f64, "events");
     looping(report, plugins, &runtime)
 }
 
 /// Pairs of rounds on hosts of their own: a breaker opens once.
 fn looping(report: &Report, plugins: &Plugins, runtime: &Runtime) -> Result<()> {
     let component = plugins.read("evil-guest")?;
-    let (mut with, mut without, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    let mut rounds = Rounds::default();
     for round in 0..LOOPS {
         let p99 = |shadowed: bool| {
             let component = component.clone();
@@ -68,12 +88,9 @@ fn looping(report: &Report, plugins: &Plugins, runtime: &Runtime) -> Result<()> 
             let b = p99(false)?;
             (p99(true)?, b)
         };
-        with.push(a);
-        without.push(b);
-        ratios.push(a / b);
+        rounds.add(a, b);
     }
-    let pair = crate::measure::Pair { value: median(with), baseline: median(without), ratio: median(ratios) };
-    report.compared("looping", pair, "us of ack p99", "the same without a shadow");
+    report.compared("looping", rounds.pair(), "us of ack p99", "the same without a shadow");
     Ok(())
 }
 
@@ -105,16 +122,16 @@ impl Side {
         Ok(())
     }
 
-    fn appends_per_s(&self, runtime: &Runtime) -> f64 {
+    /// Seconds until all are committed: whether the last segment is uploaded within a turn or after it would make a difference of its own.
+    fn appends(&self, runtime: &Runtime) -> f64 {
         let batches = copies(&of_size(1 << 10), APPENDS);
         let append = async {
             for batch in batches {
                 drop(self.host.append(self.partition, batch).await.expect("there is room"));
             }
+            self.host.flush(self.partition).await.expect("a store in memory takes it");
         };
-        let taken = seconds(|| runtime.block_on(append));
-        runtime.block_on(self.host.flush(self.partition)).expect("a store in memory takes it");
-        APPENDS as f64 / taken
+        seconds(|| runtime.block_on(append))
     }
 
     /// What one producer that waits for each ack has waited.
