@@ -5,7 +5,7 @@
 //!
 //! Appends that come one upon the other are gathered by the owner, without a lock, and come as one. For the shadow no time has passed meanwhile.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -52,7 +52,6 @@ pub(crate) struct Queue {
     pub(crate) topic: std::sync::Arc<str>,
     pub(crate) context: Context,
     waiting: Mutex<Waiting>,
-    dropped: AtomicU64,
     closed: AtomicBool,
 }
 
@@ -60,6 +59,8 @@ pub(crate) struct Queue {
 #[derive(Default)]
 struct Waiting {
     events: Vec<Event>,
+    /// Events that found no room.
+    dropped: u64,
     /// Since when the owner has gathered appends that are not among them.
     gathering: Option<Instant>,
 }
@@ -79,7 +80,7 @@ pub(crate) struct Gathered(Option<Appends>);
 
 impl Queue {
     pub(crate) fn new(topic: std::sync::Arc<str>, context: Context) -> Self {
-        Self { topic, context, waiting: Mutex::default(), dropped: AtomicU64::new(0), closed: AtomicBool::new(false) }
+        Self { topic, context, waiting: Mutex::default(), closed: AtomicBool::new(false) }
     }
 
     /// Takes in an append.
@@ -91,31 +92,21 @@ impl Queue {
         let before = gathered.0.replace(new);
         let mut waiting = self.waiting.lock();
         waiting.gathering = Some(new.first);
-        self.add(&mut waiting, before.map(Event::Appended));
+        waiting.add(before.map(Event::Appended));
     }
 
     pub(crate) fn push(&self, gathered: &mut Gathered, event: Event) {
         let before = gathered.0.take();
         let mut waiting = self.waiting.lock();
         waiting.gathering = None;
-        self.add(&mut waiting, before.map(Event::Appended).into_iter().chain([event]));
-    }
-
-    fn add(&self, waiting: &mut Waiting, events: impl IntoIterator<Item = Event>) {
-        for event in events {
-            if waiting.events.len() < MOST {
-                waiting.events.push(event);
-            } else {
-                self.dropped.fetch_add(1, Relaxed);
-            }
-        }
+        waiting.add(before.map(Event::Appended).into_iter().chain([event]));
     }
 
     /// What waits, in exchange for an empty list.
     pub(crate) fn take(&self, empty: Vec<Event>) -> Taken {
         let mut waiting = self.waiting.lock();
         let events = std::mem::replace(&mut waiting.events, empty);
-        Taken { events, dropped: self.dropped.swap(0, Relaxed), complete_to: waiting.gathering }
+        Taken { events, dropped: std::mem::take(&mut waiting.dropped), complete_to: waiting.gathering }
     }
 
     /// Nobody takes what is pushed any more.
@@ -126,6 +117,18 @@ impl Queue {
 
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Relaxed)
+    }
+}
+
+impl Waiting {
+    fn add(&mut self, events: impl IntoIterator<Item = Event>) {
+        for event in events {
+            if self.events.len() < MOST {
+                self.events.push(event);
+            } else {
+                self.dropped += 1;
+            }
+        }
     }
 }
 
